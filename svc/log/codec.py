@@ -22,7 +22,7 @@ import msgpack
 import msgspec
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
-from msgspec.structs import fields, replace
+from msgspec.structs import astuple, fields, replace
 
 from aggregates.decide import TOPICS, UPCASTS, Upcast, upcast
 from aggregates.event import DeveloperEvent, Event, Unavailable, Words
@@ -216,17 +216,24 @@ def _verified(stored: StoredEvent) -> tuple[bytes, bytes, bytes, bytes]:
     return checksum, head, fact, words
 
 
+_BYTES_EACH = {
+    str: 2,
+    bytes: 1,
+    tuple: 250,
+    UUID: 0,
+    int: 0,
+    bool: 0,
+    float: 0,
+    type(None): 0,
+}  # of a character, an item
+
+
 def rough_bytes(held: msgspec.Struct) -> int:
     """About how much memory a command or an event takes: cheap, and never far too low for large ones."""
     size_bytes = 400
-    for name in held.__struct_fields__:
-        value = getattr(held, name)
-        if isinstance(value, str):
-            size_bytes += 2 * len(value)
-        elif isinstance(value, tuple):
-            size_bytes += 250 * len(value)
-        elif isinstance(value, msgspec.Struct):
+    for value in astuple(held):
+        if each := _BYTES_EACH.get(type(value)):
+            size_bytes += each * len(value)
+        elif each is None and isinstance(value, msgspec.Struct):
             size_bytes += rough_bytes(value)
-        elif isinstance(value, bytes):
-            size_bytes += len(value)
     return size_bytes

@@ -78,7 +78,6 @@ def _opened(place: Place) -> Iterator[_Opened]:
 
 
 def _copy_keys(source: _Opened, target: _Opened) -> int:
-    """Copy every data key; how many there are."""
     old, old_vault = source
     _, new_vault = target
     owners = old_vault.keys.there()

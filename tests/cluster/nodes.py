@@ -36,7 +36,6 @@ class Node:
         return self.intake > 0 and not self.frozen
 
     def begin(self) -> None:
-        """Start it at the addresses that it had."""
         self.server = self.program.begin(self.var, ports=(self.intake, self.api))
 
     def wait(self) -> None:
@@ -58,8 +57,6 @@ class Node:
 
 
 class Cluster:
-    """All of them."""
-
     def __init__(self, database: Postgres, nodes: list[Node]) -> None:
         self.database = database
         self.nodes = nodes

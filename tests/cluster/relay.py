@@ -34,7 +34,6 @@ class Relay:
         return data
 
     def back(self, data: bytes) -> bytes:
-        """What passes on to a client."""
         return data
 
     def close(self) -> None:

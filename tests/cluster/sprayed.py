@@ -34,7 +34,6 @@ _stores: dict[Path, str] = {}
 
 @cache
 def database() -> Postgres:
-    """One of this process's own, until its end."""
     held = ExitStack()
     atexit.register(held.close)
     return held.enter_context(Postgres.started(QUICK | {"max_connections": "200"}))
@@ -57,7 +56,6 @@ def told_of_command(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def folders(var: Path) -> list[Path]:
-    """The first node's own, and those of the others."""
     return [var, *(var.with_name(f"{var.name}-node{number}") for number in range(2, NODES + 1))]
 
 
@@ -93,7 +91,6 @@ class Session:
         self._store = store
 
     def look(self) -> None:
-        """Who typed a command wants to see what it did."""
         with psycopg.connect(self._store) as connection, suppress(psycopg.errors.UndefinedTable):
             found = connection.execute("SELECT head FROM svc_log").fetchone()
             self.position = max(self.position, found[0] if found else 0)
@@ -126,7 +123,6 @@ class Balancer(Relay):
         return data[: found.end()] + more + data[found.end() :]
 
     def back(self, data: bytes) -> bytes:
-        """Remember what it tells."""
         head = data.partition(b"\r\n\r\n")[0] + b"\r\n" if data.startswith(b"HTTP/1.1 ") else b""
         for found in _POSITION.finditer(head):
             self._session.position = max(self._session.position, int(found[1]))

@@ -74,7 +74,6 @@ def main(
 
 
 def _tried(program: Program, folder: Path, names: tuple[str, ...], rounds: int, times: int, seed: int) -> list[Outcome]:
-    """What was seen; where it is interrupted, until then."""
     outcomes: list[Outcome] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar, contextlib.suppress(KeyboardInterrupt):

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 from svc.log.sqlite import EVENTS_FILE
 from tests.faults.house import House, Trial
@@ -34,8 +36,7 @@ def _all(house: House, chance: random.Random) -> None:
 
 
 def _replay(house: House, chance: random.Random) -> int:
-    """Beside no server."""
-    seconds = _timed(house, "replay")
+    seconds = _completes(house, "replay")
     killed = sum(_killed(house, chance, seconds, "replay") for _ in range(KILLS))
     _completes(house, "replay")
     house.verify(house.var, "replay")
@@ -83,7 +84,7 @@ def _restored(house: House, target: Path, before: float, chance: random.Random |
 def _replay_in_server(house: House, chance: random.Random) -> int:
     """The server dies with it."""
     server = house.serve()
-    seconds = _timed(house, "replay")
+    seconds = _completes(house, "replay")
     for _ in range(KILLS):
         with _beside(house, "replay"):
             time.sleep(chance.uniform(0, seconds))
@@ -152,40 +153,33 @@ def _texts(house: House) -> int:
     return reader.texts
 
 
-@contextlib.contextmanager
-def _beside(
+def _run(
     house: House, *arguments: str, var: Path | None = None, told: Mapping[str, str] = NOTHING
-) -> Iterator[list[int]]:
+) -> CompletedProcess[str]:
+    return house.program.run(*arguments, "--var", var or house.var, check=False, told=told)
+
+
+@contextlib.contextmanager
+def _beside(house: House, *arguments: str, **how: Any) -> Iterator[list[int]]:
     """A command runs meanwhile; its exit code afterwards."""
     code: list[int] = []
     with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(house.program.run, *arguments, "--var", var or house.var, check=False, told=told)
+        ended = pool.submit(_run, house, *arguments, **how)
         yield code
         code.append(ended.result().returncode)
 
 
-def _killed(
-    house: House,
-    chance: random.Random,
-    seconds: float,
-    *arguments: str,
-    var: Path | None = None,
-    told: Mapping[str, str] = NOTHING,
-) -> bool:
+def _killed(house: House, chance: random.Random, seconds: float, *arguments: str, **how: Any) -> bool:
     """Begin a command and kill it with all its children; whether it was not over by then."""
-    with _beside(house, *arguments, var=var, told=told) as code:
+    with _beside(house, *arguments, **how) as code:
         time.sleep(chance.uniform(0, seconds))
-        kill_processes(var or house.var, arguments[0])
+        kill_processes(how.get("var", house.var), arguments[0])
     return code[0] < 0
 
 
-def _completes(house: House, *arguments: str, var: Path | None = None, told: Mapping[str, str] = NOTHING) -> None:
-    done = house.program.run(*arguments, "--var", var or house.var, check=False, told=told)
-    house.check(done.returncode == 0, f"{arguments} ends with {done.returncode}: {done.stderr[-500:]}")
-
-
-def _timed(house: House, *arguments: str) -> float:
-    """How long a command takes that nobody kills."""
+def _completes(house: House, *arguments: str, **how: Any) -> float:
+    """How long that took."""
     started = time.monotonic()
-    _completes(house, *arguments)
+    done = _run(house, *arguments, **how)
+    house.check(done.returncode == 0, f"{arguments} ends with {done.returncode}: {done.stderr[-500:]}")
     return time.monotonic() - started

@@ -31,8 +31,6 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, eq=False):
-    """One file, whatever it is called."""
-
     kept: bytearray
     pending: list[_Change] = msgspec.field(default_factory=list)
 
@@ -198,7 +196,6 @@ def _files(folder: Path) -> list[Path]:
 
 
 def differences(folder: Path, image: Path) -> list[str]:
-    """Files that are in one of two folders, or not the same in both."""
     ones = {str(path.relative_to(folder)): path for path in _files(folder)}
     others = {str(path.relative_to(image)): path for path in _files(image)}
     changed = [name for name in ones.keys() & others.keys() if ones[name].read_bytes() != others[name].read_bytes()]

@@ -35,11 +35,9 @@ class House:
         self._reader = LogReader(var)
 
     def serve(self, **how: object) -> Server:
-        """A server over it that is ready."""
         return self.program.begin(self.var, **how).wait_ready()  # type: ignore[arg-type]
 
     def worked(self, server: Server, captures: int) -> None:
-        """So many more are acknowledged; then it is quiet."""
         self.load.resume(server)
         self.load.wait_for(captures)
         self.load.pause()
@@ -88,7 +86,6 @@ class House:
         return all(until(lambda owner=owner: answered(owner)) for owner in self.owners)  # type: ignore[misc]
 
     def wait_gone(self) -> bool:
-        """Whether all that worked on the folder ends by itself once its server is dead."""
         return until(lambda: not processes_of(self.var))
 
     def _shown(self, server: Server, marks: Counter[str]) -> list[str]:
@@ -100,7 +97,6 @@ class House:
         return [] if shown == stored else [f"{stored} log records are stored and {shown} shown"]
 
     def _theirs(self, captures: list[Capture]) -> list[Capture]:
-        """Those of developers who are still there."""
         keys = {owner.key for owner in self.owners}
         return [capture for capture in captures if capture.key in keys]
 
@@ -134,7 +130,6 @@ class Trial(NamedTuple):
     done: Callable[[], None]  # to be called after each time
 
     def each(self, name: str, attempt: Attempt, names: Sequence[str] = ("Kim",)) -> None:
-        """So many times, each in a new folder and by a chance of its own."""
         for number in range(self.times):
             self.once(f"{name}-{number}", attempt, names)
 

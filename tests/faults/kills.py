@@ -70,13 +70,11 @@ def clock_back(trial: Trial) -> None:
 
 
 def faketime() -> Path | None:
-    """The library that tells a program another time."""
     found = [path for pattern in LIBRARIES for path in Path("/").glob(pattern.lstrip("/"))]
     return found[0] if found else None
 
 
 def shifted(library: Path, file: Path) -> dict[str, str]:
-    """The environment of a program to whom a file tells how far its clock is off."""
     told = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(file)}
     return told | {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 

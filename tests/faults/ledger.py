@@ -48,7 +48,6 @@ class Ledger:
         self._sent: list[Capture] = []
 
     def note(self, capture: Capture) -> None:
-        """It is about to be sent for the first time."""
         with self._lock:
             self._sent.append(capture)
 
@@ -57,7 +56,6 @@ class Ledger:
             return list(self._sent)
 
     def acknowledged(self, by: float = NEVER) -> list[Capture]:
-        """What the server had said it has, by some moment."""
         return [capture for capture in self.sent() if capture.acknowledged_at <= by and capture.acknowledged_at < NEVER]
 
     def compare(self, marks: Counter[str], by: float = NEVER) -> Found:

@@ -28,51 +28,6 @@ _AGAIN = 0.3  # how likely what was not acknowledged is sent again, at each turn
 _BATCHES = (1, 5, 20, 60)  # records in an export; the larger ones take another way through the intake
 
 
-class Writer:
-    """Makes up what one client sends; a seed gives the same each time, but for the times."""
-
-    def __init__(self, name: str, key: str, seed: str) -> None:
-        self._name = name
-        self._key = key
-        self._random = random.Random(seed)
-        self._number = 0
-        self._answerable: list[str] = []
-
-    def next(self) -> Capture:
-        """A prompt, the response to one that was acknowledged, or an export of log records."""
-        self._number += 1
-        chance = self._random.random()
-        if chance < 0.3 and self._answerable:
-            event_id = self._answerable.pop()
-            body = response(event_id, f"Done, {self._number}; all tests pass.")
-            return self._capture("/v1/prompts/response", body, {f"answer op-{event_id}", f"claim op-{event_id}"})
-        if chance < 0.75:
-            named = uuid.UUID(int=self._random.getrandbits(128))
-            text = prompt_text(self._random.randrange(90), self._number, self._random.choice((20, 80, 200)))
-            return self._capture("/v1/prompts", prompt(text, self._session(), named), {f"prompt {named}"})
-        session = self._session()
-        logs = export((self._record(session, each) for each in range(self._random.choice(_BATCHES))), self._name)
-        return self._capture("/v1/logs", msgspec.json.encode(logs), set(_source_ids(logs)))
-
-    def taken(self, capture: Capture) -> None:
-        """A prompt was acknowledged, so it may be answered."""
-        if capture.path == "/v1/prompts":
-            self._answerable.append(json.loads(capture.body)["client_event_id"])
-
-    def _capture(self, path: str, body: bytes, marks: set[str]) -> Capture:
-        return Capture(path, self._key, body, frozenset(marks))
-
-    def _record(self, session: str, number: int) -> dict[str, Any]:
-        call = int(f"{self._name[1:]}{self._number:06}{number:03}")
-        name = self._random.choice(("api_request", "tool_result"))
-        told = api_request(call) if name == "api_request" else tool_result(call, "Edit", {"file_path": "a.py"})
-        return record(name, time.time_ns() // 1_000, {"session.id": session, "event.sequence": call, **told})
-
-    def _session(self) -> str:
-        """An agent session lasts some forty captures."""
-        return f"{self._name}-{self._number // 40}-{self._random.randrange(2)}"
-
-
 def _source_ids(body: dict[str, Any]) -> Iterator[str]:
     """What names records, as docs/wire.md has it; computed here, so that the program's own way is tested, too."""
     (sent,) = body["resourceLogs"]
@@ -84,30 +39,52 @@ def _source_ids(body: dict[str, Any]) -> Iterator[str]:
 
 
 class Client(threading.Thread):
-    """One connection that sends while the gate is open."""
+    """One connection that sends while the gate is open; a seed makes up the same each time, but for the times."""
 
     def __init__(self, load: "Load", owner: Person, number: int, seed: str) -> None:
         super().__init__(daemon=True)
-        self._load = load
-        self._writer = Writer(f"c{number}", owner.key, seed)
+        self._load, self._key, self._name = load, owner.key, f"c{number}"
         self._random = random.Random(seed)
+        self._number = 0
+        self._answerable: list[str] = []
         self._unsure: list[Capture] = []
         self._driver = Driver(0)
         self.idle = threading.Event()
 
     def run(self) -> None:
-        """Send until the load ends."""
         while self._load.waits_for_turn(self):
             sent = self._send(self._next())
             time.sleep(PAUSE_SECONDS if sent else AWAY_SECONDS)
         self._driver.close()
 
     def _next(self) -> Capture:
+        """What is not sure, or a new prompt, the response to one that was acknowledged, an export of log records."""
         if self._unsure and self._random.random() < _AGAIN:
             return self._unsure.pop(self._random.randrange(len(self._unsure)))
-        capture = self._writer.next()
+        self._number += 1
+        chance = self._random.random()
+        session = f"{self._name}-{self._number // 40}-{self._random.randrange(2)}"  # some forty captures long
+        if chance < 0.3 and self._answerable:
+            event_id = self._answerable.pop()
+            body = response(event_id, f"Done, {self._number}; all tests pass.")
+            path, marks = "/v1/prompts/response", {f"answer op-{event_id}", f"claim op-{event_id}"}
+        elif chance < 0.75:
+            named = uuid.UUID(int=self._random.getrandbits(128))
+            text = prompt_text(self._random.randrange(90), self._number, self._random.choice((20, 80, 200)))
+            path, body, marks = "/v1/prompts", prompt(text, session, named), {f"prompt {named}"}
+        else:
+            records = (self._record(session, each) for each in range(self._random.choice(_BATCHES)))
+            logs = export(records, self._name)
+            path, body, marks = "/v1/logs", msgspec.json.encode(logs), set(_source_ids(logs))
+        capture = Capture(path, self._key, body, frozenset(marks))
         self._load.ledger.note(capture)
         return capture
+
+    def _record(self, session: str, number: int) -> dict[str, Any]:
+        call = int(f"{self._name[1:]}{self._number:06}{number:03}")
+        name = self._random.choice(("api_request", "tool_result"))
+        told = api_request(call) if name == "api_request" else tool_result(call, "Edit", {"file_path": "a.py"})
+        return record(name, time.time_ns() // 1_000, {"session.id": session, "event.sequence": call, **told})
 
     def _send(self, capture: Capture) -> bool:
         """Whether there was an answer, whatever it said."""
@@ -124,11 +101,11 @@ class Client(threading.Thread):
         if answer.status not in (200, 201, 204):
             self._unsure.append(capture)
             return True
-        if capture.path == "/v1/prompts":
-            capture.answer_id = answer.json["id"]
         capture.acknowledged_at = min(capture.acknowledged_at, time.time())
         self._load.acknowledged += 1
-        self._writer.taken(capture)
+        if capture.path == "/v1/prompts":  # which may be answered now
+            capture.answer_id = answer.json["id"]
+            self._answerable.append(json.loads(capture.body)["client_event_id"])
         return True
 
 
@@ -155,7 +132,6 @@ class Load:
         return not self._ended
 
     def resume(self, server: Server) -> None:
-        """Send to this server from now on."""
         self.port = server.intake_port
         for client in self._clients:
             client.idle.clear()
@@ -181,7 +157,6 @@ class Load:
 
 @contextmanager
 def load_of(owners: Sequence[Person], seed: str) -> Iterator[Load]:
-    """A load that ends with the block; it has not begun yet."""
     load = Load(owners, seed)
     try:
         yield load
@@ -190,5 +165,4 @@ def load_of(owners: Sequence[Person], seed: str) -> Iterator[Load]:
 
 
 def sent(driver: Driver, capture: Capture) -> Answer:
-    """The answer. Raises `BROKEN`."""
     return driver.call("POST", capture.path, capture.body, Authorization=f"Bearer {capture.key}")

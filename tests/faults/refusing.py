@@ -28,7 +28,6 @@ _WRITES, _SYNCS = "write,pwrite64,ftruncate,fallocate", "fsync,fdatasync"
 
 
 def full_disk(trial: Trial) -> None:
-    """A small file system that fills up and is emptied."""
     for number in range(trial.times):
         name = f"full-{number}"
         with _small_disk(trial.folder / name) as refused:
@@ -40,12 +39,10 @@ def full_disk(trial: Trial) -> None:
 
 
 def read_only(trial: Trial) -> None:
-    """Every write to any file of the folder fails as on a file system that went read-only."""
     _injected(trial, "read-only", _WRITES, "EROFS")
 
 
 def no_sync(trial: Trial) -> None:
-    """Every sync fails, as on a disk that is dying."""
     _injected(trial, "no-sync", _SYNCS, "EIO")
 
 

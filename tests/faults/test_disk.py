@@ -19,12 +19,10 @@ class Traced:
         self.lines: list[str] = []
 
     def call(self, name: str, *arguments: str, result: str = "0") -> None:
-        """One that is over within a second."""
         second = len(self.lines)
         self.lines.append(f"7 {second}.000000 {name}({', '.join(arguments)}) = {result} <0.500000>")
 
     def open(self, name: str, flags: str = "O_RDWR|O_CREAT", number: int = 3) -> str:
-        """A file, as later calls are given it."""
         file = f"{number}<{self.hex(name)}>"
         self.call("openat", "AT_FDCWD<\\x2f>", f'"{self.hex(name)}"', flags, "0644", result=file)
         return file
@@ -48,7 +46,6 @@ def pwrite(traced: Traced, file: str, data: bytes, offset: int) -> None:
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Traced:
-    """A folder that held one file before."""
     for folder in ("var", "before"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "log").write_bytes(b"AAAABBBB")
@@ -64,7 +61,6 @@ def image(traced: Traced, survival: float, seed: int = 0) -> dict[str, bytes]:
 
 
 def test_what_was_synced_lasts_and_nothing_else_needs_to(traced: Traced) -> None:
-    """A write after the sync is there or not; where all gets to the disk, the image is the file."""
     log = traced.open("log")
     pwrite(traced, log, b"CCCC", 0)
     traced.call("fdatasync", log)
@@ -74,7 +70,6 @@ def test_what_was_synced_lasts_and_nothing_else_needs_to(traced: Traced) -> None
 
 
 def test_a_write_is_torn_at_any_sector(traced: Traced) -> None:
-    """Each gets there for itself; a hole before one that did is empty."""
     pwrite(traced, traced.open("log"), b"CCCCDDDDEEEE", 0)
     seen = {image(traced, 0.5, seed)["log"] for seed in range(60)}
     assert seen == {
@@ -106,7 +101,6 @@ def test_names_that_were_moved_get_there_in_their_order(traced: Traced) -> None:
 
 
 def test_a_sync_speaks_for_what_was_over_when_it_began(traced: Traced) -> None:
-    """Not for a write of another thread meanwhile."""
     log = traced.open("log")
     traced.lines += [
         f"7 5.000000 fdatasync({log} <unfinished ...>",

@@ -23,7 +23,6 @@ INTAKE_PORT, API_PORT = (address.rpartition(":")[2] for address in (Settings().i
 
 
 def text(name: str) -> str:
-    """One of the files, without its comments."""
     lines = (DEPLOY / name).read_text().splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 

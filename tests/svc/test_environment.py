@@ -29,7 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_nothing_to_install_takes_two_sentences(folder: Path) -> None:
-    """The environment is made once; the second time it is there."""
     (folder / "empty.lock").write_text("")
     first, second = made(folder, "empty.lock"), made(folder, "empty.lock")
     assert (first.returncode, second.returncode) == (0, 0), first.stderr

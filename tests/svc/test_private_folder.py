@@ -113,7 +113,6 @@ def test_a_linked_folder_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_somebody_else_is_refused_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written into it, and its mode stays."""
     tmp_path.chmod(0o777)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(FolderUnusable, match="run svc as that user, or name a folder of your own"), held(tmp_path):

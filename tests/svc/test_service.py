@@ -55,7 +55,6 @@ def ticker(house: Household) -> Ticker:
 
 
 async def test_a_read_is_never_behind_its_callers_own_writes(house: Household) -> None:
-    """Twenty captures, each followed at once by a read that shows it."""
     for number in range(1, 21):
         await house.prompt(TEXT, session=f"s{number}")
         assert len(await rows(house)) == number

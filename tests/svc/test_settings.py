@@ -16,7 +16,6 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_later_source_wins(config: Path) -> None:
-    """File over default, environment over file, flag over environment."""
     config.write_text('var = "from-file"\nintake = "127.0.0.1:1"\napi = "127.0.0.1:2"\n')
     environment = {"SVC_INTAKE": "127.0.0.1:3", "SVC_API": "127.0.0.1:4", "SVC_CAPTURE_PROMPTS": "false"}
     settings = load_settings({"api": "127.0.0.1:5", "log_level": None}, environment)

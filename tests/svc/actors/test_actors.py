@@ -64,7 +64,6 @@ class House:
 
 
 def prompt(text: str = "add a test", event: UUID = EVENT, session: str = "s1", scope: object = ANA) -> CapturePrompt:
-    """A capture with a client's event id, so that it can be retried."""
     owner = ANA if scope is ANA else BEN
     return CapturePrompt(
         organization_id=owner.organization_id,
@@ -88,7 +87,6 @@ def response(prompt_id: UUID, text: str = "done", operation: str = "op-1") -> Ca
 
 
 async def all_replies(house: House, commands: Sequence[AnyCommand]) -> list[object]:
-    """Send all at once; the replies in the order of the commands."""
     replies: dict[int, object] = {}
 
     async def send(number: int, command: AnyCommand) -> None:
@@ -113,7 +111,6 @@ async def test_a_retry_after_a_restart_finds_what_is_there(nursery: trio.Nursery
 
 
 async def test_a_burst_with_a_conflict_inside_lands_all_the_others(nursery: trio.Nursery) -> None:
-    """One capture that must be looked up again does not take its batch with it."""
     house = await House(nursery).open()
     await house.actors.send(prompt(event=UUID(int=3)))
     fresh = Actors(house.actors._context)
@@ -152,7 +149,6 @@ async def test_a_response_finds_its_prompt_in_the_log(nursery: trio.Nursery) -> 
 
 
 async def test_the_sender_may_go_and_the_capture_stays(nursery: trio.Nursery) -> None:
-    """A handler that is cancelled while it waits does not take the write with it."""
     house = await House(nursery).open()
     with trio.CancelScope() as scope:
         scope.cancel()

@@ -23,7 +23,6 @@ FACTS = 400
 
 
 def claim(session: str) -> SessionClaimed:
-    """A fact that makes one row."""
     return SessionClaimed(
         received_at_us=MONDAY,
         organization_id=ANA.organization_id,

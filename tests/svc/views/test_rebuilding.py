@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import trio
 
-from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
 from svc.log.journal import Journal
 from svc.log.opening import open_log
@@ -16,7 +15,6 @@ from svc.views import replay as module
 from svc.views.projector import Projector
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
 from svc.views.views import VIEWS_WAL_BYTES, Stepped, current_file, new_file, open_writer, point_to, remove_others
-from tests.support.facts import ANA
 from tests.support.log import new
 
 
@@ -125,15 +123,6 @@ def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: 
     assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}
 
 
-def _claim(number: int) -> SessionClaimed:
-    return SessionClaimed(
-        received_at_us=1,
-        organization_id=ANA.organization_id,
-        developer_id=ANA.developer_id,
-        agent_session_id=f"s{number}",
-    )
-
-
 def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_path: Path) -> None:
     """What it took of the disk meanwhile is given back with the next writes."""
     path = new_file(tmp_path)
@@ -161,7 +150,7 @@ def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
 async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
     """It does not hold the server up until the end of a long log."""
     with closing(open_log(tmp_path)[0]) as store:
-        store.append([new(f"s{number}", event=_claim(number)) for number in range(1_500)])
+        store.append([new(f"s{number}") for number in range(1_500)])
     told: list[int] = []
 
     def heard(done: int, _of: int) -> None:
