@@ -204,3 +204,15 @@ def sorted_into(shelves: Sequence[Window], placed: Iterable[tuple[int, _T]]) -> 
     for at_us, what in placed:
         found[bisect_right(starts, at_us) - 1].append(what)
     return found
+
+
+def bursts(times: Sequence[int], least: int, within_us: int) -> list[range]:
+    """Which of these times, in order, lie in a window with enough others; windows that share one are one burst."""
+    found: list[range] = []
+    near = (start for start in range(len(times) - least + 1) if times[start + least - 1] - times[start] <= within_us)
+    for start, stop in ((start, start + least) for start in near):
+        if found and start < found[-1].stop:
+            found[-1] = range(found[-1].start, stop)
+        else:
+            found.append(range(start, stop))
+    return found

@@ -7,9 +7,8 @@ from uuid import UUID
 import msgspec
 
 from aggregates.reading.readings import HEAD_CHARS, SHORT_WEIGHT, TAIL_CHARS
-from aggregates.scores.throttle import bursts
 from aggregates.sub_sessions.arcs import shares_half
-from aggregates.times import US_PER_SECOND, iso
+from aggregates.times import US_PER_SECOND, bursts, iso
 from aggregates.turns.turn import Turn
 
 FlagKind = Literal[

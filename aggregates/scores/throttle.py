@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import msgspec
 
 from aggregates.scores.grades import median
-from aggregates.times import US_PER_SECOND
+from aggregates.times import US_PER_SECOND, bursts
 
 WAIT_MAX_US = 30 * 60 * US_PER_SECOND  # where nothing follows for longer, nobody was waiting any more
 Wait = tuple[int, int]  # from the first microsecond up to, but without, the second
@@ -169,18 +169,6 @@ class _Seen:
     def wait(self, request: ApiRequest) -> Wait:
         name = request.session_id
         return wait_after(request.at_us, self._times[name, False], self._times[name, True])
-
-
-def bursts(times: Sequence[int], least: int, within_us: int) -> list[range]:
-    """Which of these times, in order, lie in a window with enough others; windows that share one are one burst."""
-    found: list[range] = []
-    near = (start for start in range(len(times) - least + 1) if times[start + least - 1] - times[start] <= within_us)
-    for start, stop in ((start, start + least) for start in near):
-        if found and start < found[-1].stop:
-            found[-1] = range(found[-1].start, stop)
-        else:
-            found.append(range(start, stop))
-    return found
 
 
 def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[ThrottleEvent, list[ApiRequest]]]:

@@ -11,8 +11,8 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
 from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
-from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
-from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS, newest_us
+from projections.reader import Reader, bound, json_array, newest_us, sum_in_halves, whole_sums
+from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

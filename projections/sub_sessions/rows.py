@@ -248,15 +248,6 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     return None if row is None else UUID(row[0])
 
 
-def newest_us(reader: Reader, scope: Scope) -> int | None:
-    """When the newest of a developer began; None without any."""
-    query = (
-        "SELECT max(started_us) FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer"
-    )
-    found: int | None = reader.db.execute(query, bound(scope)).fetchone()[0]
-    return found
-
-
 class JudgedTurn(NamedTuple):
     turn: Turn
     body: PromptDetail

@@ -15,11 +15,12 @@ from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
+from projections.reader import newest_us
 from projections.scores import skill
 from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
-from projections.sub_sessions.rows import NANO, GoalOutcome, newest_us
+from projections.sub_sessions.rows import NANO, GoalOutcome
 from svc_http.bodies import HttpError, unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar, Dot

@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from aggregates.times import Window
-from projections.reader import Reader
+from projections.reader import Reader, newest_us
 from projections.sub_sessions.detail import course
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
-from projections.sub_sessions.rows import GoalOutcome, SubSessionRow, newest_us
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
