@@ -32,42 +32,33 @@ SHARED, SHARED_SCHEMA = HERE / "shared.sql.xz", "golden_shared_log"
 MASTER_KEY = HERE / "master.key"
 EXPECTED = HERE / "expected.json"
 TOPICS = HERE.parent / "topics.txt"
-VIEWS = "views*"
-"""The files of a folder that a program may build anew."""
+VIEWS = "views*"  # the files of a folder that a program may build anew
 READY_SECONDS = 30
 
 Json = Any
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, and when."""
-
     now_us: int
     organization_id: UUID
     developers: dict[str, UUID]
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What the program that wrote the folder found in it."""
-
     asked: Asked
     head: int
     topics: dict[str, int]
     words: dict[str, dict[str, Json]]
-    sealed: dict[str, str]
-    """By developer a sealed text as it stood in the log, base64."""
+    sealed: dict[str, str]  # by developer a sealed text as it stood in the log, base64
     tables: dict[str, dict[str, Json]]
-    reads: dict[str, dict[str, Json]]
-    """By who asks, and by path, what is answered: the paths are the questions."""
+    reads: dict[str, dict[str, Json]]  # by who asks, and by path, what is answered: the paths are the questions
 
 
 def expected() -> Expected:
-    """What is committed beside the folder."""
     return msgspec.json.decode(EXPECTED.read_bytes(), type=Expected)
 
 
 def unpacked(target: Path) -> Path:
-    """A fresh copy of the folder."""
     with tarfile.open(PACKED) as packed:
         # Python 3.11.4 brought the filter, and 3.12 asks for one.
         packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
@@ -76,7 +67,6 @@ def unpacked(target: Path) -> Path:
 
 
 def shared_log(schema: str) -> str:
-    """SQL that makes the same log in a schema of PostgreSQL."""
     return lzma.decompress(SHARED.read_bytes()).decode().replace(SHARED_SCHEMA, schema)
 
 
@@ -84,7 +74,6 @@ def shared_log(schema: str) -> str:
 
 
 def stored_events(var: Path) -> Iterator[Notification]:
-    """Every event as its bytes."""
     query = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events ORDER BY rowid"
     with closing(sqlite3.connect(var / "events.db")) as db:
         for stream_id, version, topic, state, position in db.execute(query):
@@ -92,7 +81,6 @@ def stored_events(var: Path) -> Iterator[Notification]:
 
 
 def topics_of(var: Path) -> dict[str, int]:
-    """How many events of each topic there are."""
     return dict(sorted(Counter(each.topic for each in stored_events(var)).items()))
 
 

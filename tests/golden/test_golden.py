@@ -25,12 +25,10 @@ FORGOTTEN = "cleo"
 
 @pytest.fixture
 def var(tmp_path: Path) -> Path:
-    """A fresh copy of the golden folder."""
     return folder.unpacked(tmp_path)
 
 
 def check_same(what: str, wanted: Json, found: Json) -> None:
-    """Fails with the places that differ, and says how a wanted difference is accepted."""
     places = list(folder.differences(wanted, found))
     if places:
         more = f"\n  … and {len(places) - SHOWN_MAX} more" if len(places) > SHOWN_MAX else ""
@@ -50,22 +48,16 @@ class SealedAsTheyAre(Vault):
         super().__init__(MemoryKeys())
 
     def open(self, sealed: bytes) -> str | None:
-        """The sealed bytes as characters."""
         return sealed.decode("latin-1")
 
     def seal(self, developer_id: UUID, text: str) -> bytes:
-        """The characters as bytes."""
         return text.encode("latin-1")
 
 
 class Parts(msgspec.Struct):
-    """What the state of an event consists of."""
-
     fields: bytes
-    digests: dict[str, bytes]
-    """Of each text that it was written with."""
-    texts: dict[str, bytes]
-    """Those that are still there, sealed."""
+    digests: dict[str, bytes]  # of each text that it was written with
+    texts: dict[str, bytes]  # those that are still there, sealed
 
 
 def parts_of(stored: StoredEvent) -> Parts:
@@ -80,7 +72,6 @@ NEWER = {"access.claimed", "identity.ended"}
 
 
 def test_every_topic_of_the_log_is_still_known(var: Path) -> None:
-    """The log holds each topic that there was when it was written."""
     found = folder.topics_of(var)
     check_same("a topic", expected().topics, found)
     assert sorted({*found, *NEWER}) == folder.TOPICS.read_text().split()
@@ -118,7 +109,6 @@ def test_a_text_from_a_backup_opens_but_that_of_the_forgotten(var: Path) -> None
 
 
 def test_a_replay_gives_the_same_tables(var: Path, tmp_path: Path) -> None:
-    """From the first event of the log."""
     check_same("a table", expected().tables, rebuilt_tables(var, tmp_path / "views.db"))
 
 

@@ -25,7 +25,6 @@ from tests.golden.folder import (
 
 
 def found_now(scratch: Path) -> Expected:
-    """What the program finds in the folder now, asked the same questions."""
     known = expected()
     paths = {name: list(reads) for name, reads in known.reads.items()}
     var = unpacked(scratch)
@@ -41,7 +40,6 @@ def found_now(scratch: Path) -> Expected:
 
 
 def main() -> None:
-    """Indented, so that a review shows what differs."""
     with tempfile.TemporaryDirectory(prefix="svc-golden-") as scratch:
         found = msgspec.json.encode(found_now(Path(scratch)))
     EXPECTED.write_bytes(msgspec.json.format(found, indent=1) + b"\n")

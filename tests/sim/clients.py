@@ -18,8 +18,6 @@ UNAVAILABLE, UNAUTHORIZED = 503, 401
 
 
 class Clients:
-    """Everybody who sends, to one world."""
-
     def __init__(self, world: Nodes, chance: Random, tally: Counter[str]) -> None:
         self.world = world
         self.chance = chance
@@ -65,7 +63,6 @@ class Clients:
         raise Divergence(f"{method} {path}: nothing but refusals for {TRIES_SECONDS_MAX} s")
 
     async def administer(self, method: str, path: str, value: object = None) -> Answer:
-        """An administrator's request, until it is answered."""
         with trio.move_on_after(TRIES_SECONDS_MAX):
             while True:
                 await self.world.are_up()
@@ -81,7 +78,6 @@ class Clients:
     # --- what agents and plugins send ---------------------------------------------------------------------------
 
     async def prompt(self, person: Person, turn: Turn) -> None:
-        """A capture of a prompt, for the first time or again."""
         known, heard = turn.name in person.sure.plugin, turn.name in person.sent.plugin
         now_us = self.world.clock.now_us()
         person.mark(person.sent, turn, now_us)
@@ -109,7 +105,6 @@ class Clients:
             person.sure.answers.setdefault(turn.name, now_us)
 
     async def logs(self, person: Person, records: Sequence[Record]) -> None:
-        """An export of log records, in whatever cut."""
         now_us = self.world.clock.now_us()
         cut = tuple(record.nonce for record in records)
         if not (cut in person.cuts or person.agrees(records, now_us)):

@@ -76,8 +76,6 @@ class Dead(OSError):
 
 
 class Fate:
-    """One life's; what is over does nothing any more that anybody could see."""
-
     def __init__(self, chance: Random, on_death: Callable[[], None]) -> None:
         self._chance = chance
         self._on_death = on_death
@@ -88,7 +86,6 @@ class Fate:
         self._fuse: tuple[Place, int] | None = None
 
     def light(self, place: Place, steps: int) -> None:
-        """Die after so many more steps of this kind."""
         self._fuse = (place, self.steps[place] + steps)
 
     def spare(self) -> None:
@@ -102,13 +99,11 @@ class Fate:
                 self.end()
 
     def end(self) -> None:
-        """Die now: what is on the disk is kept as it is at this moment."""
         if not self.over:
             self.over = True
             self._on_death()
 
     def delay_seconds(self) -> float:
-        """How long the next work takes to begin, or to be heard of."""
         return self._chance.uniform(0, self.slowest_seconds) if self.slowest_seconds else 0.0
 
 
@@ -167,14 +162,11 @@ _READS = ("select_", "max_notification_id")
 
 
 class MortalRecorder:
-    """A recorder of the log for one life."""
-
     def __init__(self, recorder: LogRecorder, fate: Fate) -> None:
         self._recorder = recorder
         self._fate = fate
 
     def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
-        """Store all or none, unless the disk refuses, or says so."""
         return self._refused_or(lambda: self._recorder.insert_events(stored_events))
 
     def _refused_or(self, insert: Callable[[], T]) -> T:
@@ -188,7 +180,6 @@ class MortalRecorder:
         return positions
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
-        """The same while the fences hold, where nodes share the log."""
         return self._refused_or(lambda: cast(SharedRecorder, self._recorder).insert_fenced(stored_events, fences))
 
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[Any]:
@@ -225,7 +216,6 @@ class MortalRecorder:
 
 
 def mortal(recorder: R, fate: Fate) -> R:
-    """The recorder as one life has it."""
     return cast(R, MortalRecorder(recorder, fate))
 
 

@@ -38,10 +38,7 @@ def narrow_bounds(chance: Random) -> Patches:
 
 
 class Faults:
-    """Draws them, and lets them happen."""
-
     def __init__(self, world: World, clients: Clients, chance: Random, done: Counter[str]) -> None:
-        """`done`: where it is counted what happened."""
         self._world = world
         self._clients = clients
         self._chance = chance
@@ -83,7 +80,6 @@ class Faults:
         self._done["restarts"] += 1
 
     async def _exchange(self) -> None:
-        """The views are built anew beside those that serve, and exchanged."""
         await trio.sleep(self._chance.uniform(0, 2))
         life = self._world.life
         if life is None or life.service is None or not life.up or life.fate.over:

@@ -42,8 +42,6 @@ Deed = Callable[[], Awaitable[object]]
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How much happens."""
-
     steps: int = 10
     people: int = 3  # in each of the two organizations
     deeds: int = 30  # in each step, at most
@@ -51,8 +49,6 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class Told(NamedTuple):
-    """What a history came to."""
-
     counts: Counter[str]
     reads: Counter[str]
     deeds: Counter[str]
@@ -66,7 +62,6 @@ class Failed(Exception):
 
 
 def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B008
-    """Raises `Failed`."""
     if kind == "nodes":
         database()  # before chance is the seed's
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder, ExitStack() as stack:
@@ -88,7 +83,6 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
 
 @contextmanager
 def logging_to(heard: Processor) -> Iterator[None]:
-    """Within the block, each line of the service's log goes there."""
     before = structlog.get_config()
     structlog.configure(processors=[heard], cache_logger_on_first_use=False)
     try:
@@ -98,8 +92,6 @@ def logging_to(heard: Processor) -> Iterator[None]:
 
 
 class History:
-    """Everybody, and what happens to them."""
-
     def __init__(self, world: Nodes, chance: Random, size: Size) -> None:
         self.world = world
         self.chance = chance
@@ -127,7 +119,6 @@ class History:
         return Told(counts, self.reads.checked, self.done)
 
     async def run(self) -> None:
-        """All of it. Raises `Divergence`, or what broke."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.world.run)
             await self._set_up()
@@ -142,7 +133,6 @@ class History:
             nursery.cancel_scope.cancel()
 
     def confession(self) -> Divergence | None:
-        """The first fault that the service named itself."""
         if not self.confessed:
             return None
         said, error = self.confessed[0]
@@ -158,7 +148,6 @@ class History:
     # --- people -------------------------------------------------------------------------------------------------
 
     async def _set_up(self) -> None:
-        """Two organizations, a team in each, and prices."""
         for letter in ("A", "B"):
             organization = await self._made("organizations", {"name": f"Organization {letter}"}, "organization_id")
             team = await self._made("teams", {"organization_id": organization, "name": "Team"}, "team_id")
@@ -269,7 +258,6 @@ class History:
             self.deeds.append(("response", partial(self._respond, person, turn)))
 
     async def _stray(self, person: Person, session: Session) -> None:
-        """What is refused: other words for what is known, and sessions of somebody else."""
         known = [turn for turn in session.turns if turn.name in person.sure.plugin]
         if known:
             await self.clients.conflicts(person, stories.prompt(self.chance.choice(known), text="something else"))
@@ -285,7 +273,6 @@ class History:
             await self.clients.conflicts(other, stories.prompt(self.chance.choice(session.turns)))
 
     async def _keys(self, person: Person) -> None:
-        """Another key, and one that goes; those that went stay refused."""
         if len(person.keys) - len(person.ending & set(person.keys)) < 2:
             await self.clients.issue(person)
         before = set(person.keys)
@@ -301,7 +288,6 @@ class History:
             await self.reads.meanwhile(person, self.chance.choice(list(person.sessions.values())))
 
     async def _look(self) -> None:
-        """Somebody looks at everything, others at something."""
         for person in self.people:
             same("what is on its way", person.sent, person.sure)
         whole = self.chance.choice(self.people)
@@ -358,7 +344,6 @@ class History:
                 same(f"tables of a replay by {batch_events}", digests(built), expected)
 
     async def _tables(self, life: Life) -> dict[str, str]:
-        """The digests of what a life serves."""
         FATE.set(life.fate)
         assert life.service is not None
         projector = life.service.projector

@@ -36,8 +36,6 @@ class Lost(Exception):
 
 
 class Answer(NamedTuple):
-    """What came back."""
-
     status: int
     body: bytes
     position: int = 0  # that of a write where nodes share a log
@@ -66,21 +64,17 @@ _CONFIG = Config.from_mapping(
 
 
 async def serve(listener: QuartTrio, stream: Stream) -> None:
-    """One connection, from its first byte to its last."""
     stream.socket = _NoSocket()  # type: ignore[attr-defined]
     await TCPServer(ASGIWrapper(listener), _CONFIG, WorkerContext(None), {}, stream)  # type: ignore[arg-type]
 
 
 class Connection:
-    """The client's side; for one request at a time."""
-
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._http = h11.Connection(h11.CLIENT)
         self.reusable = True
 
     async def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> None:
-        """The whole request. Raises `Lost`."""
         named = [("Host", "svc"), ("Content-Length", str(len(body))), *headers.items()]
         parts: list[Any] = [h11.Request(method=method, target=path, headers=named)]
         parts += [h11.Data(data=body)] if body else []
@@ -91,7 +85,6 @@ class Connection:
             raise Lost from error
 
     async def answer(self) -> Answer:
-        """The whole answer. Raises `Lost`."""
         status, body, position = 0, b"", 0
         while True:
             event = self._http.next_event()
@@ -128,8 +121,6 @@ Side = Literal["intake", "api"]
 
 
 class Life:
-    """One start of the service."""
-
     def __init__(self, var: Path, store: EventStore, vault: Vault, clock: Clock, fate: Fate) -> None:
         self.var = var
         self.store = store

@@ -23,8 +23,6 @@ def trusted(at_us: int, received_us: int) -> int:
 
 
 class Usage(NamedTuple):
-    """Sums over answered requests."""
-
     requests: int
     input_tokens: int
     output_tokens: int
@@ -66,7 +64,6 @@ class Person(msgspec.Struct):
         self.records |= {record.nonce: record for record in session.records}
 
     def mark(self, ledger: Ledger, thing: Turn | Record, now_us: int) -> None:
-        """It was sent, or acknowledged, at this time of the server's clock; the first time counts."""
         at_us = trusted(thing.at_us, now_us)
         if at_us != thing.at_us:
             self.skewed.add(thing.session)
@@ -78,7 +75,6 @@ class Person(msgspec.Struct):
             ledger.log.setdefault(thing.turn, at_us)
 
     def agrees(self, records: Sequence[Record], now_us: int) -> bool:
-        """Whether each has now the time that counted when it was sent before, if it was."""
         times = {record.nonce: trusted(record.at_us, now_us) for record in records}
         return all(self.sent.records.get(nonce, at_us) == at_us for nonce, at_us in times.items())
 
@@ -96,7 +92,6 @@ class Person(msgspec.Struct):
 
 
 def _usage(found: Sequence[Record | Answered]) -> Usage:
-    """What the agent says that it cost, else by the catalog."""
     costs = [
         price_nano(each.model, each.input_tokens or 0, each.output_tokens or 0)
         if each.cost_nano is None
@@ -108,7 +103,6 @@ def _usage(found: Sequence[Record | Answered]) -> Usage:
 
 
 def requests(person: Person, nonces: Iterable[str]) -> Usage:
-    """What these records say of answered requests."""
     return _usage([record for nonce in nonces if (record := person.records[nonce]).event == "api_request"])
 
 
@@ -127,7 +121,6 @@ def of_session(person: Person, name: str) -> Usage:
 
 
 def spent(person: Person, start_us: int, end_us: int) -> Usage:
-    """Requests of a time, and of prompts of that time what only their responses tell."""
     told = requests(person, within(person.sure.records, start_us, end_us))
     prompts = within(person.sure.plugin, start_us, end_us)
     alone = (name for name in prompts if person.sessions[person.turns[name].session].seen == "plugin")

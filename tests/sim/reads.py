@@ -29,21 +29,17 @@ _PERCENTS = ("completion_rate", "completionRate", "svc_score", "apg", "skill_ind
 
 
 def micros(text: str) -> int:
-    """Microseconds since 1970 of a time on the wire."""
     since = datetime.fromisoformat(text) - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 class Reads:
-    """What can be asked, by everybody."""
-
     def __init__(self, clients: Clients, chance: Random) -> None:
         self._clients = clients
         self._chance = chance
         self.checked: Counter[str] = Counter()
 
     async def ask(self, person: Person, path: str, **query: object) -> Answer:
-        """A read of the API, once it is answered."""
         asked = f"/v1/{path}?{urlencode(query)}" if query else f"/v1/{path}"
         answer, _ = await self._clients.insist(person, "api", "GET", asked)
         return answer
@@ -60,12 +56,10 @@ class Reads:
         return found
 
     async def session(self, person: Person, session: Session) -> None:
-        """All that is said of one agent session, while nothing is on its way."""
         await self._logs(person, session)
         await self._sub_sessions(person, session)
 
     async def _logged(self, person: Person, session: Session, limit: int) -> list[dict[str, Any]]:
-        """Page by page."""
         now_us = self._clients.world.clock.now_us()
         days = {"from": "1970-01-01", "to": datetime.fromtimestamp(now_us // 1_000_000 + 100 * 86_400, UTC).date()}
         found: list[dict[str, Any]] = []
@@ -170,7 +164,6 @@ class Reads:
 
 
 def calendar(now_us: int, window: str) -> tuple[int, int]:
-    """The day, or the week from Monday on, of UTC that holds a time."""
     day_us = now_us - now_us % DAY_US
     if window == "daily":
         return day_us, day_us + DAY_US
@@ -189,7 +182,6 @@ def _shown(record: Record, at_us: int) -> tuple[object, ...]:
 
 
 def _usd(usage: Usage) -> float | None:
-    """None where there was no request, or one without a price."""
     return usage.cost_nano / NANO if usage.requests and not usage.unpriced else None
 
 

@@ -151,7 +151,6 @@ def _records(chance: Random, turn: Turn) -> list[Record]:
 
 
 def cuts(chance: Random, records: tuple[Record, ...]) -> list[tuple[Record, ...]]:
-    """Records as an exporter sends them: in runs of any length."""
     if not records:
         return []
     edges = sorted({0, len(records), *(chance.randrange(len(records)) for _ in range(chance.randint(0, 5)))})
@@ -162,7 +161,6 @@ NANO = 1_000_000_000
 
 
 def iso(at_us: int) -> str:
-    """A time as clients write it, in a form of their own."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).isoformat()
 
 
@@ -196,7 +194,6 @@ def logs(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def catalog() -> dict[str, Any]:
-    """List prices of the models that have any."""
     rates = {
         name: {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0}
         for name, dollars in PRICED.items()

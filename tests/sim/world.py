@@ -36,8 +36,6 @@ _PRAGMAS = (*(pragma for pragma in WRITER_PRAGMAS if "synchronous" not in pragma
 
 
 class Shared(NamedTuple):
-    """The store of nodes, and the file of their master key."""
-
     url: str
     master_key_file: Path
 
@@ -47,12 +45,9 @@ class Hung(Exception):
 
 
 class World:
-    """Where the service lives, again and again."""
-
     def __init__(
         self, folder: Path, kind: StoreKind, chance: Random, clock: FixedClock, shared: Shared | None = None
     ) -> None:
-        """`shared`: it is one of several nodes over this store."""
         self.clock = clock
         self.chance = chance
         self.folder = folder
@@ -67,7 +62,6 @@ class World:
         self.life: Life | None = None
 
     async def run(self) -> None:
-        """One life after the other, until `stop`."""
         while not self._over:
             life = self.life = self._born()
             try:
@@ -81,18 +75,15 @@ class World:
             await trio.sleep(self.chance.uniform(0, 3))
 
     async def stop(self) -> None:
-        """Ask the service to stop, and start no other."""
         self._over = True
         await self.restart()
 
     async def restart(self) -> None:
-        """Ask the service to stop."""
         if self.life is not None:
             self.life.scope.cancel()
         await trio.lowlevel.checkpoint()
 
     async def is_up(self) -> Life:
-        """Once there is a service that takes connections: its life."""
         with trio.fail_after(ANSWER_SECONDS_MAX):
             while self.life is None or not self.life.up or self.life.fate.over:  # noqa: ASYNC110, lives come and go
                 await trio.sleep(0.05)
@@ -128,7 +119,6 @@ class World:
         return answer
 
     def recorder(self, var: Path) -> LogRecorder:
-        """The log as it lies on the fates."""
         if self._kind == "memory":
             return self._recorder
         recorder = SqliteRecorder(SplitDatastore(var / "events.db", _PRAGMAS))
@@ -153,7 +143,6 @@ class World:
         return Life(var, store, vault, self.clock, fate)
 
     def _opened(self, var: Path, fate: Fate, shared: Shared) -> tuple[EventStore, Vault]:
-        """As `svc.log.opening` does."""
         master = read_master_key(shared.master_key_file)
         opened = open_recorder(shared.url)
         try:
@@ -200,7 +189,6 @@ class Nodes:
 
     @property
     def var(self) -> Path:
-        """Of one that has begun; they have the same secret."""
         return self.nodes[0].var
 
     @property
@@ -209,7 +197,6 @@ class Nodes:
         return 0.0 if len(self.nodes) == 1 else 2 * LEASE_SECONDS
 
     async def run(self) -> None:
-        """All of them, until `stop`."""
         async with trio.open_nursery() as nursery:
             for node in self.nodes:
                 nursery.start_soon(node.run)
@@ -247,7 +234,6 @@ class Nodes:
 
 @contextmanager
 def worlds(folder: Path, kind: StoreKind, chance: Random, now_us: int) -> Iterator[Nodes]:
-    """Over an empty log of this kind."""
     clock = FixedClock(now_us)
     if kind != "nodes":
         yield Nodes([World(folder, kind, chance, clock)], folder, chance, clock)
