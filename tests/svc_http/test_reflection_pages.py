@@ -115,17 +115,13 @@ async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
 
 
 async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Caller) -> None:
+    """Looking again is no further range; and where the day's ranges are spent, one's own past is shown all the same."""
     works(house, goals=3)
-    text = words_of(await api.get("/compared"))
-    assert "The 30 days before 0 0 0 –" in text
-    assert "You are in no team with others" in text
-
-
-async def test_looking_again_is_no_further_range(house: House, api: Caller) -> None:
-    """And where the day's ranges are spent, one's own past is shown all the same."""
     for number in range(PEER_RANGES_MAX + 5):
         house.passes(NOW_US + number)
         text = words_of(await api.get("/compared"))
+    assert "The 30 days before 0 0 0 –" in text
+    assert "You are in no team with others" in text
     for number in range(PEER_RANGES_MAX - 1):
         assert house.peer_ranges.admits(ANA, Window(number, number + 1), NOW_US)
     assert "come back after midnight" in words_of(await api.get("/compared?days=7"))

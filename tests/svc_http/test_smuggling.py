@@ -249,15 +249,3 @@ async def test_the_one_page_holds_nothing_that_acts(house: House) -> None:
     assert re.findall(r"<(?:script|img|iframe|object|form|link|base|svg)\b|<[^>]*\son\w+=", page) == []
     assert re.findall(r'<[^>]*\s(?:href|src|action)="(?!#|/openapi\.json)[^"]*"', page) == []
     assert "&lt;script&gt;" in page
-
-
-async def test_markup_is_data_everywhere_else(apps: dict[str, QuartTrio]) -> None:
-    """Whoever sends it gets it back as JSON, in an error too; no browser takes that for a page."""
-    sent = msgspec.json.encode(prompt(MARKUP, tool_session_id=MARKUP, source=MARKUP))
-    json, markup = [ANAS, ("Content-Type", "application/json")], [ANAS, ("Content-Type", MARKUP)]
-    assert (await ask(apps["intake"], json, "/v1/prompts", "POST", sent)).status == 201
-    paths = (MINE, f"/v1/score_v3/score?window={MARKUP}", f"/v1/score_v3/report/{MARKUP}", f"/{MARKUP}")
-    found = [await ask(apps["api"], [ANAS], path) for path in paths]
-    found.append(await ask(apps["intake"], markup, "/v1/prompts", "POST", MARKUP.encode()))
-    assert {answer.headers["Content-Type"] for answer in found} == {"application/json"}
-    assert MARKUP in {row["agent_session_id"] for row in found[0].json}
