@@ -223,19 +223,18 @@ def _show_issued(issued: Found) -> None:
 
 
 async def _issued(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Found:
-    """A new key: its text, shown this once, and its record."""
+    """Make a key. It is shown this once."""
     scope = await access.id_of("organization", organization)
     whose = await access.find("developer", developer)
     record = await access.create("key", organization_id=scope, developer_id=whose["id"], **wanted)
     return {"key": record.pop("key"), "record": record}
 
 
-@key.command("issue", show=_show_issued, params=[*NEW_KEY], example="svc key issue --developer Kim --name laptop")
-@click.option("--prefix", type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
-@click.option("--expires", "expires_at", metavar="TIME", help="When it ends, ISO 8601. [default: when it is revoked]")
-async def issue_key(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Found:
-    """Make a key. It is shown this once."""
-    return await _issued(access, developer, organization, **wanted)
+_PREFIX = click.Option(["--prefix"], type=click.Choice(["svc", "gck"]), default="svc", show_default=True)
+_ENDS = "When it ends, ISO 8601. [default: when it is revoked]"
+_EXPIRES = click.Option(["--expires", "expires_at"], metavar="TIME", help=_ENDS)
+_EXAMPLE = "svc key issue --developer Kim --name laptop"
+key.command("issue", show=_show_issued, params=[*NEW_KEY, _PREFIX, _EXPIRES], example=_EXAMPLE)(_issued)
 
 
 @key.command("import", show=_show_issued, params=[*NEW_KEY], example="svc key import --developer Kim < old-key.txt")

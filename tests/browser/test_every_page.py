@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from svc_http.pages.rendering import PAGE_BYTES_MAX
 from tests.browser.house import Running
 
 AXE = (Path(__file__).parent / "axe-4.14.1.min.js").read_text(encoding="utf-8")
@@ -19,6 +18,7 @@ SCHEMES: dict[Literal["light", "dark"], dict[str, Any]] = {
 """In the dark a page is the same but for its colours: axe's rules about these are asked again, and no others."""
 USUAL = {"resultTypes": ["violations"], "preload": False}
 REQUESTS_MAX = 6
+PAGE_BYTES_MAX = 50 * 1024  # what one page may weigh on the wire
 
 
 def test_nothing_is_wrong_by_axe(running: Running, browser: Browser, cookies: list[Any], pages: list[str]) -> None:

@@ -186,15 +186,13 @@ def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
     if word not in WORDS:
         raise HttpError(400, f"word must be one of {', '.join(WORDS)}")
     field, action, _ = WORDS[word]
-    payload: dict[str, Any] | None = None
-    if word in ("split", "together"):
-        turn = fields.get("turn", "")
-        payload = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
-    elif word == "kind":
-        payload = {"intent_class": fields.get("kind", "")}
-    elif word == "rename":
-        payload = {"new_label": fields.get("title", "").strip()}
-    return word, OverrideBody(field, action, payload)
+    turn = fields.get("turn", "")
+    at = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
+    payloads: dict[str, dict[str, Any]] = {
+        **{"split": at, "together": at, "kind": {"intent_class": fields.get("kind", "")}},
+        "rename": {"new_label": fields.get("title", "").strip()},
+    }
+    return word, OverrideBody(field, action, payloads.get(word))
 
 
 @routes("GET /goals/<goal_id>/say", "What the figures become by a word about a goal.")

@@ -20,7 +20,6 @@ from svc_http.bodies import HttpError
 from svc_http.pages import words
 from svc_http.ports import Service
 
-PAGE_BYTES_MAX = 50 * 1024  # what one page may weigh on the wire; `tests/browser` holds it
 SMALL_BYTES = 1_000  # what is smaller gains nothing by being packed
 GZIP_LEVEL = 5
 TEXT_CHARACTERS = 4_000  # of a text that somebody else wrote; more is shown on demand
@@ -31,8 +30,6 @@ FILES = {
     "icon.svg": "image/svg+xml",
 }
 """What the browser fetches beside the page, each under a name that holds its hash."""
-HTMX_SHA256 = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
-"""Of the file as npm has it; `tests/svc_http/test_own_pages.py` compares."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
