@@ -47,7 +47,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     looked = split_pasted(words)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
-    tokens = list(dict.fromkeys(_words(looked.text)))
+    tokens = list(dict.fromkeys(_WORDS.cut(looked.text.lower())[0]))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     navigational = "command" if maker is not None else _navigational(words, shown)
     # A nod that praises tells of what was done; any other only lets the work go on.
@@ -96,7 +96,7 @@ _CLOSE_CHARS = 250
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:].lower().rstrip()
-    words = [word for word in _words(text[-2 * _END_CHARS :]) if not word.isdigit()]
+    words = [word for word in _WORDS.cut(text[-2 * _END_CHARS :].lower())[0] if not word.isdigit()]
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
@@ -107,10 +107,6 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
         breaks_off=_TELLS["breaks off"].search(end[-_OFFER_CHARS:]) is not None,
     )
-
-
-def _words(text: str) -> list[str]:
-    return _WORDS.cut(text.lower())[0]
 
 
 _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -263,29 +259,19 @@ _CHUNK = re.compile(r"\S+")
 
 def best_reference(own: str) -> tuple[int, int] | None:
     """Where the most telling reference of a text stands; no command that it begins with, and no word in capitals."""
-    found = [
-        (_telling(bare), -chunk.start(), chunk)
-        for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX)
-        if (bare := _reference_in(chunk[0])) and not (chunk[0].startswith("/") and not own[: chunk.start()].strip())
-    ]
+    found = []
+    for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX):
+        bare = chunk[0].strip(AROUND)
+        word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
+        command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
+        if word or command or not REFERENCE.match(bare) or bare in NOT_REFERENCES or _BARE_ENDING.fullmatch(bare):
+            continue
+        # Links and files in folders say most of where to look, names without a place least.
+        file, folder = _FILE.search(bare) is not None, "/" in bare
+        telling = 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
+        found.append((telling, -chunk.start(), chunk))
     if not found:
         return None
     chunk = max(found)[-1]
     start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
     return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(AROUND))
-
-
-def _telling(bare: str) -> int:
-    """How much it says of where to look: links and files in folders most, names without a place least."""
-    file, folder = _FILE.search(bare) is not None, "/" in bare
-    return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
-
-
-def _reference_in(chunk: str) -> str:
-    """The reference that a chunk is; empty where it is a common word, or no more than an ending."""
-    bare = chunk.strip(AROUND)
-    if not bare or bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle())):
-        return ""
-    if not REFERENCE.match(bare) or bare in NOT_REFERENCES or _BARE_ENDING.fullmatch(bare):
-        return ""
-    return "" if bare.isalpha() and bare.isupper() else bare

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 from aggregates.turns.turn import Turn
-from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
+from tests.judges.judge import Item, read_lines, session_turns
 
 UNNAMED = "unnamed"  # the developer of a session of whom the data do not tell
 LOCK_BOX = frozenset({"c014", "xc049", "c029", "c033", "c037"})
@@ -34,17 +33,6 @@ _FOLDER = Path(__file__).parent
 _MARKS = (_FOLDER / "prompt_marks.txt").read_text(encoding="utf-8").split()
 PROMPT_MARKS: dict[str, str] = dict(zip(_MARKS[::2], _MARKS[1::2], strict=True))
 """A digest of "session:turn" → a letter of `INTENT_LETTERS`, then those of the booleans that hold; by three readers."""
-
-
-class PromptItem(msgspec.Struct, frozen=True):
-    """One prompt with what came before it."""
-
-    item_id: str
-    text: str
-    turn: Turn
-    earlier: tuple[Turn, ...]
-    label: Item | None  # what the experts said of it: status, intent, booleans
-    developer: str = UNNAMED
 
 
 class ArcLabel(msgspec.Struct, frozen=True):
@@ -99,21 +87,10 @@ def labelled_items(data_dir: Path, kind: str, *, locked: bool = False) -> list[I
     return items
 
 
-def labelled_prompts(data_dir: Path, *, locked: bool = False) -> list[PromptItem]:
-    return [prompt_item(item) for item in labelled_items(data_dir, "prompts", locked=locked)]
-
-
 def labelled_sessions(data_dir: Path, *, locked: bool = False) -> list[SessionItem]:
     """The items of the labelled sessions that have arcs."""
     items = [session_item(item) for item in labelled_items(data_dir, "sessions", locked=locked)]
     return [item for item in items if item.arcs is not None]
-
-
-def prompt_item(item: Item, model: RubricModel = SHIPPED) -> PromptItem:
-    """An item as `model` reads it."""
-    *earlier, turn = prompt_turns(item, model)
-    name, developer = str(item.get("id", "")), str(item.get("developer", UNNAMED))
-    return PromptItem(name, item["prompt"], turn, tuple(earlier), item.get("label"), developer)
 
 
 def session_item(item: Item) -> SessionItem:

@@ -166,7 +166,7 @@ def test_a_marked_prompt_is_learned_from_with_the_turn_before_it(
     written(tmp_path / "source" / "turns.jsonl", first, second)
     monkeypatch.setattr(labels, "PROMPT_MARKS", {mark_of("a", 2): "qgc"})
     (item,) = train.marked_items(tmp_path)
-    assert (item.session, item.text, item.intent) == ("a", "why is the cache cold?", "question")
+    assert (item.developer, item.intent) == ("unnamed", "question")
     assert item.booleans == {"goal_explicit": True, "context_sufficient": True}
     assert {NUMBER["context:after an offer"], NUMBER["context:first"]} & set(item.features) == {
         NUMBER["context:after an offer"]

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -29,23 +30,19 @@ from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
 from tests.judges import regression, train_arcs
 from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
-from tests.judges.judge import before
+from tests.judges.judge import before, prompt_turns
 from tests.judges.labels import (
     FOLDS,
     INTENT_LETTERS,
     UNNAMED,
     WRITTEN,
-    Example,
-    PromptItem,
     developers_of,
     examples,
     fold_of,
     labelled_items,
-    labelled_prompts,
     labelled_sessions,
     lettered,
     marked_prompts,
-    prompt_item,
 )
 from tests.judges.names import ALL_FEATURES, PASTED, features_of
 
@@ -72,8 +69,6 @@ class Item(msgspec.Struct, frozen=True):
     """One prompt as the trainer sees it."""
 
     developer: str  # whose it is; of a written prompt, nobody else's
-    session: str
-    text: str  # its text without what twins may differ in
     features: Row  # those of its text and of what came before it
     intent: Intent
     booleans: Mapping[BooleanName, bool]
@@ -88,47 +83,40 @@ def items_of(data_dir: Path) -> list[Item]:
 
 
 def _labelled_items(data_dir: Path) -> Iterator[Item]:
-    for each in labelled_prompts(data_dir):
-        if each.label and each.label["intent"] and each.turn.prompt:
-            session = each.item_id.partition(":")[2].rsplit(":", 1)[0]  # it is named source:session:turn
-            booleans = {name: each.label[name] for name in BOOLEANS if each.label[name] is not None}
-            told = plain(each.text), _features(each), each.label["intent"], booleans
-            yield Item(each.developer, session, *told, labelled=True)
+    for raw in labelled_items(data_dir, "prompts"):
+        label = raw.get("label")
+        if label and label["intent"] and (features := _features(raw)):
+            booleans = {name: label[name] for name in BOOLEANS if label[name] is not None}
+            yield Item(raw["developer"], features, label["intent"], booleans, labelled=True)
 
 
-def plain(text: str) -> str:
-    """What twins share: two prompts of the same words are one to the judge."""
-    return " ".join(text.lower().split())
-
-
-def _features(each: PromptItem) -> Row:
-    assert each.turn.prompt is not None
-    return (*sorted(_numbers(features_of(each.text))), *_numbers(context_names(each.turn.prompt, before(each.earlier))))
+def _features(raw: Mapping[str, Any]) -> Row:
+    """None of a prompt that was not captured."""
+    *earlier, turn = prompt_turns(raw)
+    if turn.prompt is None:
+        return ()
+    return (*sorted(_numbers(features_of(raw["prompt"]))), *_numbers(context_names(turn.prompt, before(earlier))))
 
 
 def marked_items(data_dir: Path) -> list[Item]:
     """The prompts that readers marked, as far as DATA_DIR holds them."""
     developers, found = developers_of(data_dir), []
     for session, mark, raw in marked_prompts(data_dir):
-        each, intent = prompt_item(raw), INTENT_LETTERS[mark[0]]
-        told = plain(each.text), _features(each), intent, lettered(mark[1:], intent)
-        found.append(Item(developers.get(session, UNNAMED), session, *told, MARKED_SHARE))
+        intent = INTENT_LETTERS[mark[0]]
+        told = developers.get(session, UNNAMED), _features(raw), intent, lettered(mark[1:], intent)
+        found.append(Item(*told, MARKED_SHARE))
     return found
 
 
 def written_items() -> list[Item]:
-    """The prompts that were written for training, each of a session of its own."""
-    return [
-        Item(name, name, plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False)
-        for name, each in ((f"{WRITTEN}{place}", each) for place, each in enumerate(examples()))
-    ]
-
-
-def _written(example: Example) -> Row:
-    names = context_names(read_prompt(example.text, _KEY), None)
-    if example.follows:
-        names = tuple(name for name in names if not name.startswith("context:"))
-    return (*sorted(_numbers(features_of(example.text))), *_numbers(names))
+    """The prompts that were written for training, each of a developer of its own."""
+    found = []
+    for place, each in enumerate(examples()):
+        names = context_names(read_prompt(each.text, _KEY), None)
+        context = (name for name in names if not (each.follows and name.startswith("context:")))
+        features = (*sorted(_numbers(features_of(each.text))), *_numbers(context))
+        found.append(Item(f"{WRITTEN}{place}", features, each.intent, each.booleans, WRITTEN_SHARE, real=False))
+    return found
 
 
 def _numbers(names: Iterable[str]) -> Row:

@@ -18,6 +18,7 @@ from aggregates.judging.rubric import (
     sub_session_standing,
     unit_turns,
 )
+from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (
     BOOLEANS,
@@ -259,6 +260,11 @@ def test_prompts_are_one_unit_until_something_is_done() -> None:
     worked = turn("Add a flag that prints the version", answer=None, tool_calls=1)
     assert [len(unit) for unit in unit_turns([*asking, worked, asking[0]])] == [len(asking) + 1, 1]
     assert len(joined_prompts(asking)) == 16
+
+
+def test_of_a_bare_paste_only_what_may_rest_on_it_is_sure() -> None:
+    found = judge("documentation:\n```\nline 1 of the log, in src/app.py\n```")
+    assert {each.name for each in found.booleans if each.value is not None} <= set(MAY_REST_ON_PASTED)
 
 
 def test_what_came_before_is_part_of_the_judgement() -> None:

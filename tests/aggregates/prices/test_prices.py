@@ -219,18 +219,6 @@ def test_a_reported_cost_is_kept_in_nano_dollars(dollars: float | None, nano: in
     assert answered(cost_usd=dollars, output_tokens=1).cost_usd_nano == nano
 
 
-@table(
-    ("elapsed_ms", "kept"),
-    {
-        "a time that was not reported is none": (None, None),
-        "12.5 is 12": (12.5, 12),
-        "12.6 is 13": (12.6, 13),
-    },
-)
-def test_a_reported_time_is_kept_in_milliseconds(elapsed_ms: float | None, kept: int | None) -> None:
-    assert answered(elapsed_ms=elapsed_ms, output_tokens=1).elapsed_ms == kept
-
-
 # The decoration of a model's id comes off by a fixed list, and nothing else does.
 
 BEDROCK = {"status": "observed", "provider": "aws"}

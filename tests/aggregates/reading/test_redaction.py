@@ -32,36 +32,25 @@ def lines_of(file: str) -> list[str]:
 
 
 _TOKENS = [
-    ("anthropic-key", "sk-ant-" + "api03-" + _MIXED),
-    ("openai-key", "sk-" + _MIXED[:48]),
-    ("openai-key", "sk-proj-" + _MIXED),
-    ("github-token", "ghp_" + _MIXED[:36]),
-    ("github-token", "github_pat_" + _MIXED[:22] + "_" + _MIXED[:59]),
-    ("gitlab-token", "glpat-" + _MIXED[:20]),
     ("aws-key", _AWS_ID),
-    ("google-key", "AIza" + _MIXED[:35]),
-    ("slack-token", "xoxb-" + "123456789012-123456789012-" + _MIXED[:24]),
-    ("slack-webhook", "hooks.slack.com/services/" + "T01234567/B01234567/" + _MIXED[:24]),
-    ("stripe-key", "sk_live_" + _MIXED[:24]),
-    ("npm-token", "npm_" + _MIXED[:36]),
-    ("pypi-token", "pypi-" + "AgEIcHlwaS5vcmc" + _MIXED),
     ("jwt", _JWT),
-    ("svc-key", "svc_" + _MIXED[:43]),
-    ("huggingface-token", "hf_" + _MIXED[:34]),
-    ("sendgrid-key", "SG." + _MIXED[:22] + "." + _MIXED[:43]),
     ("private-key", _PEM),
     ("private-key", _PEM.replace("\n", "\\n")),
     ("email", "ana.example+work@mail.example.org"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "token"), _TOKENS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(_TOKENS)])
-@pytest.mark.parametrize(
-    "around",
-    ["{}", "use {} here", "({})", "x={}", '"{}"', "`{}`,", "{}\n", "키는 {}를 써", "https://example.org/{}?a=b"],
-)
-def test_a_token_is_replaced_wherever_it_stands(kind: str, token: str, around: str) -> None:
-    assert redact(around.format(token)) == (around.format(f"[REDACTED:{kind}]"), {kind: 1})
+TOKEN_FORMS = [line.partition(" ") for line in lines_of("token_forms.txt")]
+
+
+def formed(recipe: str) -> str:
+    """Put together here, so that no scanner takes the list for a leak: `M*9` is nine mixed characters, `H*9` hex."""
+    found = ""
+    for part in recipe.split():
+        alphabet, _, length = part.partition("*")
+        letters = {"M": _MIXED_WITH_DIGITS, "H": _HEX}.get(alphabet, alphabet)
+        found += "".join(islice(cycle(letters), int(length))) if length else part
+    return found
 
 
 @pytest.mark.parametrize(
@@ -146,7 +135,15 @@ def test_ordinary_text_stays(text: str) -> None:
 
 _SIGNS = ("=", ":", " ", '"', "'", "@", "://", "a", ".", "-", "_", "\n", "\u0130", "\ud800", "[", "]")
 _WORDS = ("password", "hunter2", "token", "api_key", "sk-", "AKIA", "eyJ", "bearer ", "authorization", "-----BEGIN ")
-_PIECES = st.sampled_from([*(token for _, token in _TOKENS), *_SIGNS, *_WORDS, "비밀번호는"])
+_PIECES = st.sampled_from(
+    [
+        *(token for _, token in _TOKENS),
+        *(formed(form) for _, _, form in TOKEN_FORMS[:20]),
+        *_SIGNS,
+        *_WORDS,
+        "비밀번호는",
+    ]
+)
 
 
 @given(st.lists(_PIECES, max_size=12).map("".join))
@@ -190,25 +187,15 @@ def test_many_secrets_in_one_of_many_texts_are_looked_for_as_often_as_one(monkey
     assert len(looked_at) <= 1 + 4, "all together once, then the one text in at most four passes"
 
 
-def formed(recipe: str) -> str:
-    """Put together here, so that no scanner takes the list for a leak: `M*9` is nine mixed characters, `H*9` hex."""
-    found = ""
-    for part in recipe.split():
-        alphabet, _, length = part.partition("*")
-        letters = {"M": _MIXED_WITH_DIGITS, "H": _HEX}.get(alphabet, alphabet)
-        found += "".join(islice(cycle(letters), int(length))) if length else part
-    return found
-
-
-@pytest.mark.parametrize("recipe", lines_of("token_forms.txt"))
-def test_the_token_forms_that_common_scanners_know_are_found(recipe: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "token"), [*_TOKENS, *((kind, formed(form)) for kind, _, form in TOKEN_FORMS)], ids=lambda each: each[:12]
+)
+def test_the_token_forms_that_common_scanners_know_are_found(kind: str, token: str) -> None:
     """In prose, in code and in a shell, without a name that would give it away."""
-    for around in ("use {} here", 'x("{}")', "curl -u {}:", "{}"):
-        before, after = around.split("{}")
-        cleaned = redact(around.format(formed(recipe)))
-        assert cleaned.text.startswith(before + "[REDACTED:")
-        assert cleaned.text.endswith("]" + after)
-        assert sum(cleaned.counts.values()) == 1
+    for around in ("{}", "use {} here", 'x("{}")', "curl -u {}:", "x={}", "`{}`,", "키는 {}를 써"):
+        cleaned = redact(around.format(token))
+        assert cleaned.counts == {kind: 1}
+        assert cleaned.text == around.format(f"[REDACTED:{kind}]")
 
 
 @pytest.mark.parametrize(

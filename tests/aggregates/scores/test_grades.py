@@ -110,6 +110,7 @@ def test_an_interval_holds_the_rate_over_all_and_over_decided_ones(data: st.Data
 def test_of_nothing_there_is_no_interval() -> None:
     assert Tally(0, 0, 0, 0).interval() is None
     assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
+    assert mean_interval(160, 12_800, 2) is not None
 
 
 def test_the_interval_of_a_mean_is_students() -> None:

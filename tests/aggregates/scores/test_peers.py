@@ -46,7 +46,6 @@ def test_what_a_rate_is_compared_with(peers: int, days: int, basis: Basis) -> No
     ("mine", "peers", "mean_and_quarters"),
     {
         "of five rates they are rates": (60.0, [100.0, 0.0, 40.0, 20.0], (44.0, 20.0, 40.0, 60.0)),
-        "of six rates they are interpolated": (10.0, [0.0, 20.0, 40.0, 80.0, 110.0], (130 / 3, 12.5, 30.0, 70.0)),
         "without a rate of one's own": (None, [0.0, 20.0, 40.0, 100.0], (40.0, 15.0, 30.0, 55.0)),
     },
 )
@@ -65,7 +64,6 @@ def test_a_distribution(
         "none without a rate of one's own": (None, None),
         "below the least": (9.9, 0.0),
         "equal to the least is at or below": (10.0, 25.0),
-        "equal to the third": (40.0, 75.0),
     },
 )
 def test_my_percentile(mine: float | None, percentile: float | None) -> None:
@@ -77,7 +75,6 @@ def test_my_percentile(mine: float | None, percentile: float | None) -> None:
     ("daily", "baseline"),
     {
         "of seven days": (WEEK, Baseline(days=7, typical=60.0, latest=90.0, delta=30.0)),
-        "of eight days": ([*WEEK, 0.0], Baseline(days=8, typical=55.0, latest=0.0, delta=-55.0)),
     },
 )
 def test_a_history(daily: list[float], baseline: Baseline) -> None:

@@ -97,6 +97,7 @@ MICRO = 1e-6  # A microsecond, in seconds
         "it was sent before two minutes were over": ([asked(0, 500), asked(120, duration_ms=1)], []),
         "a pause of over half an hour": ([asked(0, 500), asked(1800 + MICRO)], []),
         "sent within it": ([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)]),
+        "somebody asked anew": ([asked(0, 500), asked(300, turn="t2")], []),
         "which turn was not seen": ([asked(0, 500, turn=None), asked(300, turn=None)], []),
     },
 )
@@ -241,6 +242,7 @@ def timings(count: int, duration_ms: int = 4000, until_us: int = NOON - DAY, mod
     {
         "over three times the median": (12_001, timings(20), [("latency_spike", 8.001)]),
         "three times the median is not over it": (12_000, timings(20), []),
+        "over ten seconds": (10_001, timings(20, 1000), [("latency_spike", 9.001)]),
         "twenty requests tell what is usual": (60_000, timings(20), [("latency_spike", 56)]),
         "up to 28 days old": (60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)]),
         "one is older than 28 days": (60_000, timings(20, until_us=NOON - 28 * DAY + 18), []),
