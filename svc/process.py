@@ -1,10 +1,9 @@
-"""The process: where its data are, its clock, how it starts itself again, and bounds that several modules share."""
+"""The process: where its data are, how it starts itself again, and bounds that several modules share."""
 
 import gc
 import shlex
 import shutil
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +29,6 @@ class Place(NamedTuple):
     var: Path
     store: str | None = None
     master_key_file: Path | None = None
-
-
-class Clock:
-    """The machine's. It may jump; what needs a duration asks trio instead."""
-
-    def now_us(self) -> int:
-        return time.time_ns() // 1_000
 
 
 def program() -> list[str]:

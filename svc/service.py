@@ -27,7 +27,7 @@ from projections.facts.facts import activation
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader, is_passing
 from svc import __version__
-from svc.actors.actors import ActorContext, Actors, usable_digester
+from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
 from svc.actors.administration import Administration
 from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
@@ -49,7 +49,7 @@ from svc.maintenance.backup import ScheduledBackups
 from svc.maintenance.texts import Forgetting, Retention, TextDeleter
 from svc.maintenance.verify import lost_keys, settle, tell
 from svc.metrics import Instruments, Metrics, developers_shown
-from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
+from svc.process import READ_WAIT_SECONDS, READERS_MAX
 from svc.settings import Settings
 from svc.views.projector import Projector, Ticker
 from svc.views.replay import Rebuilding

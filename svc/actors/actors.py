@@ -8,6 +8,7 @@ nothing is adopted before the append has returned. After a refused or failed app
 reads them again. Ids are deterministic, so deciding twice never captures twice.
 """
 
+import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -33,7 +34,7 @@ from svc.log.codec import NewEvent, rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
 from svc.log.vault import Vault
-from svc.process import FRAME_BYTES_MAX, KIB_BYTES, MIB_BYTES, RESTART_SECONDS_MAX, RESTART_SECONDS_MIN, Clock
+from svc.process import FRAME_BYTES_MAX, KIB_BYTES, MIB_BYTES, RESTART_SECONDS_MAX, RESTART_SECONDS_MIN
 from svc_http.ports import CpuTime, Waiting, beside
 
 MAILBOX_COMMANDS_MAX = 1_024  # that wait for one developer: the burst of a whole team's agents that share a key
@@ -172,6 +173,13 @@ class Streams:
         self._known.move_to_end(stream_id)
         while len(self._known) > ACTOR_STREAMS_MAX:
             self._known.popitem(last=False)
+
+
+class Clock:
+    """The machine's. It may jump; what needs a duration asks trio instead."""
+
+    def now_us(self) -> int:
+        return time.time_ns() // 1_000
 
 
 class ActorContext(NamedTuple):

@@ -17,11 +17,10 @@ from aggregates.people import acts as people_acts
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
-from svc.actors.actors import MAILBOX_COMMANDS_MAX, Mailbox
+from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Mailbox
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
-from svc.process import Clock
 
 FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
 FENCED_TRIES_MAX = 5  # how often a change of people is decided again because another node decided at the same time

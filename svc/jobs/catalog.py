@@ -34,13 +34,13 @@ from aggregates.prices.catalog import (
     snapshot_fault,
 )
 from aggregates.times import iso
-from svc.actors.actors import Mailbox
+from svc.actors.actors import Clock, Mailbox
 from svc.actors.administration import FENCED_TRIES_MAX
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
-from svc.process import MIB_BYTES, Clock
+from svc.process import MIB_BYTES
 from svc_http.ports import NotRefreshed
 
 CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES

@@ -30,6 +30,7 @@ import trio
 from aggregates.event import Mendable
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
+from svc.actors.actors import Clock
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import digest_of
@@ -37,7 +38,7 @@ from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
-from svc.process import KIB_BYTES, MIB_BYTES, Clock
+from svc.process import KIB_BYTES, MIB_BYTES
 from svc.settings import Settings
 from svc.views.replay import Progress
 from svc.views.views import snapshot

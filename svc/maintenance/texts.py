@@ -31,12 +31,13 @@ from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, Re
 from aggregates.people.directory import Directory, Key, Membership, Organization
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
+from svc.actors.actors import Clock
 from svc.actors.administration import Administration
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, Piece
 from svc.log.vault import Vault
-from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX, Clock
+from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import readings_of_log

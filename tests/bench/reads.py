@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from svc.process import Clock
+from svc.actors.actors import Clock
 from tests.bench.history import USUAL, Mix, prepared
 from tests.bench.results import keep
 from tests.bench.world import wait_level

@@ -18,10 +18,10 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from quart_trio import QuartTrio
 
+from svc.actors.actors import Clock
 from svc.jobs.nodes import Job
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.process import Clock
 from svc.service import RunningService, lanes_of, tasks_of
 from svc.serving import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
 from svc.settings import Settings

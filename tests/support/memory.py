@@ -8,10 +8,10 @@ from uuid import UUID
 from eventsourcing.persistence import Notification
 from eventsourcing.popo import POPOApplicationRecorder
 
+from svc.actors.actors import Clock
 from svc.log.codec import Codec
 from svc.log.store import EventStore
 from svc.log.vault import Keys
-from svc.process import Clock
 
 
 class MemoryRecorder(POPOApplicationRecorder):
