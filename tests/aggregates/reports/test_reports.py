@@ -5,12 +5,14 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Scope, Words
-from aggregates.reports.decide import ATTEMPTS_MAX
+from aggregates.reports.decide import ATTEMPTS_MAX, RANGE_DAYS_MAX, decide_backfill, show_backfill
 from aggregates.reports.events import (
+    BackfillRequested,
     ReportCancelled,
     ReportCompleted,
     ReportDeleted,
@@ -23,7 +25,7 @@ from aggregates.reports.events import (
     period_of,
     request_report,
 )
-from aggregates.times import iso, parse_instant
+from aggregates.times import US_PER_DAY, iso, parse_instant
 from tests.support.log import named
 
 ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
@@ -176,3 +178,57 @@ def test_the_last_whole_period_is_over_in_its_own_zone(name: Any, zone: str, now
 def test_a_period_holds_the_day_it_is_named_by(name: Any, start: str) -> None:
     """A Sunday belongs to the week of the Monday before."""
     assert iso(period_of(name, ZoneInfo("UTC"), date(2026, 8, 2)).start_us).startswith(f"2026-{start}T00:00:00Z")
+
+
+# --- backfills: one at a time for an organization, within bounds ---------------------------------------------------
+
+
+def wish(name: str = "first", **fields: Any) -> BackfillRequested:
+    """Ten days of everybody in Acme, where there are five sub-sessions."""
+    usual: dict[str, Any] = {
+        "organization_id": ACME,
+        "from_us": NOW_US,
+        "to_us": NOW_US + 10 * US_PER_DAY,
+        "sub_sessions": 5,
+    }
+    return BackfillRequested(backfill_id=named(name), received_at_us=NOW_US, **(usual | fields))
+
+
+@pytest.mark.parametrize("other", [{"developer_id": ANA}, {"from_us": NOW_US + 1}, {"to_us": NOW_US + 1}])
+def test_another_one_has_to_wait(other: dict[str, Any]) -> None:
+    """The first begins; the same again joins the one that runs."""
+    assert decide_backfill(wish(), None) == decide_backfill(wish("second"), wish()) == wish()
+    reply = decide_backfill(wish("second", **other), wish())
+    assert isinstance(reply, Refused)
+    assert (reply.reason, str(named("first")) in reply.message) == (Reason.CONFLICT, True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"from_us": NOW_US, "to_us": NOW_US}, {"from_us": -1}, {"to_us": 2**62}),
+        {"to_us": NOW_US + RANGE_DAYS_MAX * US_PER_DAY + 1},
+    ],
+)
+def test_a_range_out_of_bounds_is_refused(wrong: dict[str, Any]) -> None:
+    """Empty, before 1970, after 9998, or longer than ten years."""
+    reply = decide_backfill(wish(**wrong), None)
+    assert isinstance(reply, Refused)
+    assert (reply.reason, "range" in reply.message) == (Reason.INVALID, True)
+
+
+@pytest.mark.parametrize(("status", "done"), [("running", 2), ("completed", 5), ("failed", 2)])
+def test_it_is_shown_with_text_for_ids_and_times(status: Any, done: int) -> None:
+    """What is done goes with the share of the log."""
+    shown = show_backfill(wish(developer_id=ANA), status, 0.5)
+    assert msgspec.to_builtins(shown) == {
+        "backfill_id": str(named("first")),
+        "status": status,
+        "organization_id": str(ACME),
+        "developer_id": str(ANA),
+        "from": "2026-08-01T12:00:00Z",
+        "to": "2026-08-11T12:00:00Z",
+        "sub_sessions": 5,
+        "done": done,
+        "requested_at": "2026-08-01T12:00:00Z",
+    }
