@@ -149,15 +149,6 @@ async def test_trivia_over_days(house: House, api: Caller) -> None:
     assert [point["total"] for point in others["points"]] == [0, 0, 0]
 
 
-async def test_days_are_those_of_the_profiles_zone(house: House, api: Caller) -> None:
-    """Eleven o'clock on Monday in Greenwich is one o'clock in Honolulu, and Tuesday in Kiritimati."""
-    a_days_work(house)
-    for zone, day in (("Pacific/Honolulu", "2026-01-05T10:00:00Z"), ("Pacific/Kiritimati", "2026-01-05T10:00:00Z")):
-        carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
-        points = (await api.get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json["points"]
-        assert {point["period_start"]: point["total"] for point in points}[day] == 1
-
-
 PATH = f"{V3}/today-summary"
 
 
