@@ -8,15 +8,7 @@ from uuid import UUID
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
-from aggregates.people.acts import (
-    AddTeamMember,
-    CreateDeveloper,
-    CreateTeam,
-    OpenSignIn,
-    PeopleAct,
-    Role,
-    StartMembership,
-)
+from aggregates.people import acts
 from svc_http.routes.people import digest_of
 from tests.support.facts import Log
 from tests.support.log import named
@@ -29,22 +21,22 @@ CORE = named("core")
 FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
 
 
-def carried_out(house: House, *commands: PeopleAct, at_us: int = NOW_US) -> None:
+def carried_out(house: House, *commands: acts.PeopleAct, at_us: int = NOW_US) -> None:
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, at_us), Refused), command
 
 
 def signs_in(house: House, developer_id: UUID = ANA, cookie: str = "ana's", key_id: UUID | None = None) -> None:
-    command = OpenSignIn(
+    command = acts.OpenSignIn(
         sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id, opened_by=key_id
     )
     carried_out(house, command)
 
 
-def enters(house: House, name: str, role: Role = "member", at_us: int = NOW_US) -> Scope:
+def enters(house: House, name: str, role: acts.Role = "member", at_us: int = NOW_US) -> Scope:
     """Somebody new in Acme."""
-    newcomer = CreateDeveloper(developer_id=named(name), display_name=name.title())
-    member = StartMembership(organization_id=ACME, developer_id=named(name), role=role)
+    newcomer = acts.CreateDeveloper(developer_id=named(name), display_name=name.title())
+    member = acts.StartMembership(organization_id=ACME, developer_id=named(name), role=role)
     carried_out(house, newcomer, member, at_us=at_us)
     return Scope(ACME, named(name))
 
@@ -56,10 +48,10 @@ def in_core(developer_id: UUID) -> UUID:
 def core(house: House, *scopes: Scope, at_us: int) -> Sequence[Scope]:
     """A team of them."""
     stays = [
-        AddTeamMember(team_membership_id=in_core(each.developer_id), team_id=CORE, developer_id=each.developer_id)
+        acts.AddTeamMember(team_membership_id=in_core(each.developer_id), team_id=CORE, developer_id=each.developer_id)
         for each in scopes
     ]
-    carried_out(house, CreateTeam(team_id=CORE, organization_id=ACME, name="Core"), *stays, at_us=at_us)
+    carried_out(house, acts.CreateTeam(team_id=CORE, organization_id=ACME, name="Core"), *stays, at_us=at_us)
     return scopes
 
 

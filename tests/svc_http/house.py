@@ -20,16 +20,7 @@ from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
 from aggregates.people.entry import Budgets, Operators, Uses
-from aggregates.prices.catalog import (
-    CatalogCommand,
-    CatalogPublished,
-    CatalogReply,
-    CatalogState,
-    Published,
-    RevisionRecord,
-    Served,
-    decide_catalog,
-)
+from aggregates.prices import catalog as prices
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
@@ -37,23 +28,7 @@ from aggregates.scores.grades import PeerRanges
 from projections.apply import apply
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
-from svc_http.ports import (
-    Arrivals,
-    ClientSetup,
-    LogShown,
-    NotRefreshed,
-    Pasted,
-    Provider,
-    PublicSettings,
-    ReplayStatus,
-    Service,
-    Standing,
-    Status,
-    UnknownRules,
-    ViewsShown,
-    Waiting,
-    Wheel,
-)
+from svc_http import ports
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, company
 from tests.support.requests import spending_in_views
@@ -66,11 +41,11 @@ DIGESTER = Digester(b"a key for tests")
 DAY_US = 86_400_000_000
 
 
-class House(Service):
+class House(ports.Service):
     """Implements the port of the HTTP layer; what goes wrong outside can be switched on."""
 
     def __init__(self) -> None:
-        self.settings = PublicSettings(
+        self.settings = ports.PublicSettings(
             internal_secret=SECRET,
             ingest_url="https://ingest.example",
             gateway_url=None,
@@ -91,9 +66,9 @@ class House(Service):
         self.refuses: str | None = None  # why commands and reads are unavailable
         self.breaks: Exception | None = None  # what a bug raises
         self.writable = True
-        self.prices: Served | None = None
-        self.newest_prices: CatalogCommand | None = None  # what a refresh finds; None: the source gives nothing
-        self.replay = ReplayStatus()
+        self.prices: prices.Served | None = None
+        self.newest_prices: prices.CatalogCommand | None = None  # what a refresh finds; None: the source gives nothing
+        self.replay = ports.ReplayStatus()
         self.observed: Counter[str] = Counter()
         self.coverage = [Coverage(), Coverage()]  # of the archive by a team's reads: the window before, and the current
         self.narrative: Narrative | None = None
@@ -101,9 +76,9 @@ class House(Service):
         self.followed = False  # whether streams of events go on after what there is
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
-        self.arrivals, self.uses = Arrivals(0), Uses()
+        self.arrivals, self.uses = ports.Arrivals(0), Uses()
         self.operators = Operators()
-        self.provider: Provider | None = None
+        self.provider: ports.Provider | None = None
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []  # backfills that run; they never end
@@ -166,9 +141,9 @@ class House(Service):
         self._fail()
         return query(Reader(self._views, self._fetch))
 
-    async def standing(self, scope: Scope) -> Standing:
+    async def standing(self, scope: Scope) -> ports.Standing:
         self._fail()
-        return Standing(len(self.events), len(self.events), self._changed.get(scope, 0))
+        return ports.Standing(len(self.events), len(self.events), self._changed.get(scope, 0))
 
     async def moved(self, steps: int) -> bool:
         """Wait for the next event, where the test means to be waited for; others stop at once."""
@@ -221,38 +196,40 @@ class House(Service):
     async def store_is_writable(self) -> bool:
         return self.writable
 
-    def catalog(self) -> Served | None:
+    def catalog(self) -> prices.Served | None:
         return self.prices
 
-    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
+    async def change_catalog(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         self._fail()
         newest = None if self.prices is None else self.prices.snapshot
         revision = 0 if newest is None else newest.catalog_revision
-        state = CatalogState(last_revision=revision, newest_valid=newest)
+        state = prices.CatalogState(last_revision=revision, newest_valid=newest)
         organizations = {each.id for each in self.directory.all(Organization)}
-        facts, reply = decide_catalog(command, state, organizations, self.clock_us)
+        facts, reply = prices.decide_catalog(command, state, organizations, self.clock_us)
         for _, _, event in facts:
             self.events.append(event)
-            if isinstance(event, CatalogPublished):
-                self.prices = Served(event.snapshot, self.clock_us, False)
+            if isinstance(event, prices.CatalogPublished):
+                self.prices = prices.Served(event.snapshot, self.clock_us, False)
         return reply
 
-    async def refresh_catalog(self) -> Published:
+    async def refresh_catalog(self) -> prices.Published:
         if self.newest_prices is None:
-            raise NotRefreshed("prices.example: answered 500")
+            raise ports.NotRefreshed("prices.example: answered 500")
         reply = await self.change_catalog(self.newest_prices)
-        assert isinstance(reply, Published)
+        assert isinstance(reply, prices.Published)
         return reply
 
-    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
-        published = [event.snapshot for event in self.events if isinstance(event, CatalogPublished)]
+    async def catalog_revisions(self, limit: int) -> Sequence[prices.RevisionRecord]:
+        published = [event.snapshot for event in self.events if isinstance(event, prices.CatalogPublished)]
         newest_first = [each.catalog_revision for each in reversed(published)]
-        return [RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
+        return [prices.RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
 
-    async def status(self, *, by_kind: bool = True) -> Status:
+    async def status(self, *, by_kind: bool = True) -> ports.Status:
         head = len(self.events)
-        views = ViewsShown(file="memory", rules_version=2, position=head, lag_events=0, level=True, failed_events=0)
-        return Status(
+        views = ports.ViewsShown(
+            file="memory", rules_version=2, position=head, lag_events=0, level=True, failed_events=0
+        )
+        return ports.Status(
             state="serving",
             version="0",
             process_id=None,
@@ -260,9 +237,9 @@ class House(Service):
             api=None,
             started_at=None,
             uptime_seconds=None,
-            log=LogShown(head=head, writable=self.writable, events=None),
+            log=ports.LogShown(head=head, writable=self.writable, events=None),
             views=views,
-            waiting=Waiting(developers=0, commands=0, bytes=0),
+            waiting=ports.Waiting(developers=0, commands=0, bytes=0),
             archive=None,
             catalog=None,
             replay=self.replay,
@@ -277,17 +254,17 @@ class House(Service):
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
         self.observed[f"{listener} {method} {route} {status}"] += 1
 
-    def start_replay(self, rules_version: int | None) -> ReplayStatus:
+    def start_replay(self, rules_version: int | None) -> ports.ReplayStatus:
         if rules_version not in (None, 2):
-            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 2")
-        self.replay = ReplayStatus(state="running", of=len(self.events))
+            raise ports.UnknownRules(f"there is no rule set {rules_version}; this version of svc has 2")
+        self.replay = ports.ReplayStatus(state="running", of=len(self.events))
         return self.replay
 
-    async def client_setup(self) -> ClientSetup:
-        wheel = Wheel("svc-1-py3-none-any.whl", b"PK", "5" * 64)
-        return ClientSetup(wheel, [Pasted("codex", "~/.codex/config.toml", "[otel]\n")])
+    async def client_setup(self) -> ports.ClientSetup:
+        wheel = ports.Wheel("svc-1-py3-none-any.whl", b"PK", "5" * 64)
+        return ports.ClientSetup(wheel, [ports.Pasted("codex", "~/.codex/config.toml", "[otel]\n")])
 
-    def replay_status(self) -> ReplayStatus:
+    def replay_status(self) -> ports.ReplayStatus:
         return self.replay
 
 

@@ -8,16 +8,7 @@ import msgspec
 
 from aggregates.event import Refused
 from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.acts import (
-    AddTeamMember,
-    CreateDeveloper,
-    CreateTeam,
-    EndMembership,
-    OpenSignIn,
-    PeopleAct,
-    RevokeKey,
-    StartMembership,
-)
+from aggregates.people import acts
 from aggregates.people.directory import Record
 from aggregates.people.entry import Account, NotProven
 from aggregates.prices.catalog import PublishCatalog, Served
@@ -66,17 +57,17 @@ SIGNED_IN = {
 }
 """Whose browser stands for whom, by which key."""
 
-PEOPLE: tuple[PeopleAct, ...] = (
-    CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
-    CreateDeveloper(developer_id=DAN, display_name="Dan"),
-    StartMembership(organization_id=ACME, developer_id=CLEO),
-    StartMembership(organization_id=ACME, developer_id=DAN),
+PEOPLE: tuple[acts.PeopleAct, ...] = (
+    acts.CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
+    acts.CreateDeveloper(developer_id=DAN, display_name="Dan"),
+    acts.StartMembership(organization_id=ACME, developer_id=CLEO),
+    acts.StartMembership(organization_id=ACME, developer_id=DAN),
     issue(key_of("cleo"), ACME, CLEO),
     issue(key_of("dan"), ACME, DAN),
     issue(key_of("ben's old one"), ACME, BEN),
-    CreateTeam(team_id=named("core"), organization_id=ACME, name=f"Core {WORD}"),
-    AddTeamMember(team_membership_id=named("ben in core"), team_id=named("core"), developer_id=BEN),
-    AddTeamMember(team_membership_id=named("dan in core"), team_id=named("core"), developer_id=DAN),
+    acts.CreateTeam(team_id=named("core"), organization_id=ACME, name=f"Core {WORD}"),
+    acts.AddTeamMember(team_membership_id=named("ben in core"), team_id=named("core"), developer_id=BEN),
+    acts.AddTeamMember(team_membership_id=named("dan in core"), team_id=named("core"), developer_id=DAN),
 )
 """Ben and Dan are in Core; later Dan leaves the organization, and one of Ben's keys is revoked."""
 NAMES = {
@@ -150,7 +141,7 @@ class World:
         """Everybody signs in who has a key, and who had one when it was good."""
         self._signed_in += 1
         for name, (organization_id, developer_id, key) in SIGNED_IN.items():
-            command = OpenSignIn(
+            command = acts.OpenSignIn(
                 sign_in_id=sign_in_stream(digest_of(self._cookie(name))),
                 organization_id=organization_id,
                 developer_id=developer_id,
@@ -165,8 +156,8 @@ class World:
         for command in PEOPLE:
             self._people(command, NOW_US - 30 * DAY)
         self._sign_in()
-        self._people(RevokeKey(credential_id=named(key_of("ben's old one"))), NOW_US - 29 * DAY)
-        self._people(EndMembership(membership_id=membership_stream(ACME, DAN)), NOW_US - 29 * DAY)
+        self._people(acts.RevokeKey(credential_id=named(key_of("ben's old one"))), NOW_US - 29 * DAY)
+        self._people(acts.EndMembership(membership_id=membership_stream(ACME, DAN)), NOW_US - 29 * DAY)
         await self._work()
         report = await self._report("2026-07-31")
         await self.house.works()
@@ -191,7 +182,7 @@ class World:
         if "browsers" in path or "access" in path:
             made["browser"] = other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
             came_by = None if "browsers" in path else named("ana's link")
-            self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
+            self._people(acts.OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
         elif "/keys/<id>" in path:
             self._people(issue(key_of(str(new)), ACME, BEN))
             made["key"] = named(key_of(str(new)))
@@ -202,17 +193,17 @@ class World:
             if "cancel" not in path:
                 await self.caller("api", "themself").post(f"/v1/score_v3/report/cancel/{report}", {})
         elif "team" in path:
-            self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+            self._people(acts.CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
             made |= {"team": new, "membership": membership_stream(ACME, BEN), "team_membership": named(f"stay {new}")}
             if "memberships/<id>" in path:
-                self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
+                self._people(acts.AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
         elif path in ("/operator/people/<id>/link", "/operator/people/<id>/sign-out"):
             made["membership"] = membership_stream(ACME, BEN)
         elif "/operator/people" in path or "/admin/memberships" in path:
-            self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
+            self._people(acts.CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
             made |= {"membership": membership_stream(ACME, new)} | ({"developer": new} if "admin" in path else {})
             if path != "/v1/admin/memberships":
-                self._people(StartMembership(organization_id=ACME, developer_id=new))
+                self._people(acts.StartMembership(organization_id=ACME, developer_id=new))
         self.ids = self.ids._replace(**{name: str(each) for name, each in made.items()})
 
     def state(self) -> tuple[object, ...]:
@@ -249,7 +240,7 @@ class World:
         report_id: str = answer.json["report_id"]
         return report_id
 
-    def _people(self, command: PeopleAct, at_us: int = NOW_US) -> None:
+    def _people(self, command: acts.PeopleAct, at_us: int = NOW_US) -> None:
         assert not isinstance(carry_out(self.house.directory, command, at_us), Refused), command
 
 

@@ -8,9 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from aggregates.event import Scope
-from aggregates.people.acts import (
-    ChangeDeveloper,
-)
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.people.directory import Developer
 from aggregates.reports.events import ReportNoticeTried, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
