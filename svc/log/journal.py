@@ -175,11 +175,10 @@ class Journal:
             await self.between_commits(self._store.check_writable)
             if not self.healthy:  # a write that was reported as failed may have committed
                 self.advance(await self.between_commits(self._store.head))
+            self.healthy = True
         except StoreUnavailable:
             self.counts.failures += 1
             self.healthy = False
-        else:
-            self.healthy = True
 
     def advance(self, head: int) -> None:
         """Note how far the log has come, by this node or another."""

@@ -30,7 +30,6 @@ NO_DRIVER = (
     "the store is PostgreSQL, and this svc has no driver for it: install the extra (`pip install 'svc[postgres]'`), "
     "or use the one file or the image, which have it"
 )
-NO_MASTER_KEY = "a store that nodes share needs a master key: name its file by SVC_MASTER_KEY_FILE"
 LEASE_SECONDS = 15.0  # how long a node that vanished keeps the others from its jobs
 _NONCE_BYTES = 12
 _MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
@@ -44,7 +43,7 @@ def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
         return open_sqlite_store(place.var / EVENTS_FILE, Codec(vault)), vault
     open_recorder = _driver()
     if place.master_key_file is None:
-        raise StoreUnavailable(NO_MASTER_KEY)
+        raise StoreUnavailable("a store that nodes share needs a master key: name its file by SVC_MASTER_KEY_FILE")
     master = read_master_key(place.master_key_file)
     recorder = open_recorder(place.store)
     keys = SharedKeys(recorder, master)

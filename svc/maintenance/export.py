@@ -30,7 +30,6 @@ from svc.views.views import current_file, snapshot
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
 EXPORT_ROW_BYTES_MIN = MIB_BYTES  # for the longest line of an export as Parquet; more where one is longer
 
-_Rows = Iterable[Mapping[str, Any]]
 _APPLICABILITY = {name: f"{name}_applicability" for name in BOOLEANS}
 """Columns that say why a boolean is null: it does not apply, or nobody can tell."""
 _SUB_SESSIONS: Columns = {
@@ -141,7 +140,7 @@ def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mappi
             yield {name: bool(row[name]) if kind is bool else row[name] for name, kind in REQUEST_COLUMNS.items()}
 
 
-def _write(path: Path, rows: _Rows) -> tuple[int, int]:
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     count = longest = 0
     with path.open("xb") as file:
         for row in rows:
@@ -150,7 +149,7 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
     return count, longest
 
 
-def _write_table(folder: Path, name: str, columns: Columns, rows: _Rows) -> int:
+def _write_table(folder: Path, name: str, columns: Columns, rows: Iterable[Mapping[str, Any]]) -> int:
     lines = folder / f"{name}.jsonl"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
     with connected(folder, folder / "spill") as duck:

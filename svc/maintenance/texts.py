@@ -366,5 +366,4 @@ class Retention:
         )
         await self._texts.append(retention_stream(term.organization_id, term.kind), expired)
         term.noted, term.unnoted = expired.up_to, 0
-        what = "texts that outlived their retention were taken away"
-        log.info(what, kind=term.kind, events=expired.events, up_to=expired.up_to)
+        log.info("old texts were taken away", kind=term.kind, events=expired.events, up_to=expired.up_to)

@@ -156,7 +156,10 @@ def test_batches_are_bounded(opened: Opened, views: sqlite3.Connection, rows_max
 def test_what_is_archived_is_not_archived_again(opened: Opened, views: sqlite3.Connection) -> None:
     """Not by another look, not after a restart, and not when the views were rebuilt from the same log."""
     put(views, request_row(1, position=3), request_row(2, position=7))
-    assert archive_all(opened(), views) == 1
+    archive = opened()
+    assert archive_all(archive, views) == 1
+    note = archive.path(archive.files()[0]).with_name("notes.txt")
+    note.write_text("mine")
     assert archive_all(opened(), views) == 0
     rebuilt = empty_views()
     put(rebuilt, request_row(2, position=7), request_row(1, position=3))
@@ -165,6 +168,7 @@ def test_what_is_archived_is_not_archived_again(opened: Opened, views: sqlite3.C
     put(rebuilt, request_row(3, position=8))
     assert archive_all(archive, rebuilt) == 1
     assert len(stored(archive.root)) == 3
+    assert note.read_text() == "mine", "what others put into the folder stays"
 
 
 # --- what cannot be trusted -----------------------------------------------------------------------------------
@@ -247,16 +251,6 @@ def test_an_archive_that_cannot_be_trusted_is_written_anew(
     assert on_disk(archive) == set()
     assert archive_all(archive, views) == 1
     assert newest(stored(archive.root)) == shown(views)
-
-
-def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Connection) -> None:
-    put(views, request_row(1))
-    archive = opened()
-    archive_all(archive, views)
-    note = archive.path(archive.files()[0]).with_name("notes.txt")
-    note.write_text("mine")
-    opened()
-    assert note.read_text() == "mine"
 
 
 # --- the library ----------------------------------------------------------------------------------------------

@@ -95,12 +95,6 @@ async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> No
 # --- upgrades -------------------------------------------------------------------------------------------------
 
 
-def form_of(var: Path) -> int:
-    with closing(sqlite3.connect(var / "events.db")) as db:
-        form: int = db.execute("PRAGMA user_version").fetchone()[0]
-        return form
-
-
 @pytest.mark.parametrize(("form", "whose"), [(FORM + 1, "a newer svc"), (FORM - 1, "an older svc")])
 async def test_a_log_of_another_form_is_refused_and_left_alone(form: int, whose: str, tmp_path: Path) -> None:
     """In a sentence that says what to do, by the server and by what only reads."""
@@ -113,4 +107,5 @@ async def test_a_log_of_another_form_is_refused_and_left_alone(form: int, whose:
             pass
     with pytest.raises(StoreUnavailable, match=whose):
         open_log(var)
-    assert form_of(var) == form
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (form,)

@@ -73,12 +73,9 @@ async def test_verify_names_whose_key_is_missing_and_warns_of_a_replay(folder: F
     assert "no `svc replay` before" in of_key.do
     assert [each for each in found if ANEW in each.do] == []
     assert len([each for each in found if each.part == "views"]) > 0
-
-
-async def test_verify_still_says_so_once_the_tables_were_built_without_it(folder: Folder) -> None:
     done = await said(replay, ["--var", str(folder.var), "--without-keys"])
     assert done.exit_code == 0, done.output
-    assert [each.part for each in await folder.findings()] == ["keys"]
+    assert [each.part for each in await folder.findings()] == ["keys"], "also of tables that were built without it"
 
 
 async def test_another_key_under_the_same_name_is_found(folder: Folder) -> None:
