@@ -3,21 +3,17 @@
 import json
 import random
 import signal
-import sqlite3
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from itertools import count
-from pathlib import Path
 from uuid import UUID
 
 from aggregates.ids import prompt_stream
 from svc.log.opening import LEASE_SECONDS
-from svc.views.replay import digests
-from svc.views.views import current_file
 from tests.cluster.nodes import Cluster, Node
 from tests.support.driver import BROKEN, Answer, once, together, until
+from tests.support.household import tables_of
 from tests.support.process import log_tail
 from tests.support.results import Outcome
 from tests.support.work import prompt
@@ -200,7 +196,7 @@ class Storm:
         for node in self._cluster.nodes:
             outcome.check(node.server.stop(30) == 0, f"node {node.number} stops: {log_tail(node.var)}")
         # The nodes have stopped at one position, so the tables may be compared, and each with two replays.
-        tables = {json.dumps(_tables(node.var), sort_keys=True) for node in self._cluster.nodes}
+        tables = {json.dumps(tables_of(node.var), sort_keys=True) for node in self._cluster.nodes}
         outcome.check(len(tables) == 1, "the tables of the nodes differ")
         for node in self._cluster.nodes:
             checked = node.program.json("replay", "--check", "--var", node.var)
@@ -223,10 +219,3 @@ class Storm:
         asked, made, distinct = found()
         self.outcome.count("reports", asked)
         self.outcome.check(asked == made == distinct > 0, f"{asked} reports were asked for, {made} made, of {distinct}")
-
-
-def _tables(var: Path) -> dict[str, str]:
-    path = current_file(var)
-    assert path is not None
-    with closing(sqlite3.connect(path)) as db:
-        return digests(db)

@@ -1,7 +1,6 @@
 """Large exports on the real program: real sockets, real SQLite, and prompts that go on beside them."""
 
 import gzip
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,13 +29,6 @@ def export() -> bytes:
     return msgspec.json.encode(logs(*records))
 
 
-def peak_mib(server: Server) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+)", status)
-    assert found is not None
-    return int(found[1]) // 1024
-
-
 def prompts(server: Server, key: str, until: Event) -> list[float]:
     """One prompt after the other; how long each took."""
     took: list[float] = []
@@ -63,6 +55,6 @@ def test_a_large_export_is_taken_while_prompts_go_on(tmp_path: Path) -> None:
         bomb = gzip.compress(bytes(256 * 1024 * 1024), 1)
         assert server.intake.post("/v1/logs", content=bomb, headers=GZIP).status_code == 413
         if Path("/proc/self/status").exists():
-            assert peak_mib(server) < PEAK_MIB_MAX
+            assert server.mib("VmHWM") < PEAK_MIB_MAX
     assert took
     assert max(took) < WAIT_SECONDS_MAX

@@ -1,8 +1,6 @@
 """Two nodes of the real program over one PostgreSQL: one log, one set of people, the same scores."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from svc.views.replay import digests
-from svc.views.views import current_file
+from tests.support.household import tables_of
 from tests.support.process import Server, serving, svc
 
 pytestmark = pytest.mark.process
@@ -78,12 +75,5 @@ def test_two_nodes_are_one_service(
     httpx.get(f"{second.api_url}/v1/admin/keys", headers=asked).raise_for_status()
     assert second.capture(99).status_code == 401
     assert (first.stop(), second.stop()) == (0, 0)
-    assert len({str(tables(tmp_path / name)) for name in "ab"}) == 1
+    assert len({str(tables_of(tmp_path / name)) for name in "ab"}) == 1
     assert svc("verify", "--var", tmp_path / "b", told=told).returncode == 0
-
-
-def tables(var: Path) -> dict[str, str]:
-    path = current_file(var)
-    assert path is not None
-    with closing(sqlite3.connect(path)) as db:
-        return digests(db)
