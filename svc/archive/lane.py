@@ -73,6 +73,8 @@ class ArchiveLane:
         breathe = trio.from_thread.check_cancelled
 
         def read(archive: Archive) -> list[prices.Reading]:
+            if archive.root.exists() and not archive.root.is_dir():  # it would look as if nothing were archived
+                raise NotADirectoryError(f"{archive.root.name} is no folder")
             after = archive.mark.position
             with self._views().reading() as db:
                 live = [prices.live_part(db, organization_id, each, after) for each in asked]
