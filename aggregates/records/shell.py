@@ -25,6 +25,7 @@ COMMAND_CHARACTERS_MAX = 8192
 _NESTING_MAX = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
+_PRINTS = re.compile(r"-[la0]*[np]\w*")  # options by which Perl prints
 _PARTS = re.compile(r"[a-z0-9]+")  # of a script's name
 
 
@@ -149,11 +150,6 @@ def _curl_changes(word: str, value: str) -> bool:
     return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
 
 
-def _perl(rest: Words) -> ShellReading:
-    prints = any(re.fullmatch(r"-[la0]*[np]\w*", word) for word in rest)
-    return _SPECIAL["sed"](rest) if prints else CHANGE
-
-
 def _source(rest: Words) -> ShellReading:
     """Entering an environment changes only the shell itself."""
     script = rest[0].rsplit("/", 1)[-1] if rest else ""
@@ -176,7 +172,7 @@ _SPECIAL: dict[str, Reader] = {
     "git": _git,
     **dict.fromkeys(("gh", "glab", "hub"), _hosting),
     "curl": lambda rest: CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ,
-    "perl": _perl,
+    "perl": lambda rest: _SPECIAL["sed"](rest) if any(map(_PRINTS.fullmatch, rest)) else CHANGE,
     **dict.fromkeys(_NAMES["formatters"], _formatter),
     **dict.fromkeys((".", "source"), _source),
     "ruff": lambda rest: _formatter(rest) if rest[:1] == ["format"] else _linter(rest),
@@ -324,16 +320,6 @@ def _by_tables(name: str, rest: Words) -> ShellReading:
 
 def _script_runner(name: str, rest: Words) -> ShellReading:
     """`npm run build`, `make test`: known by the script's name; `make` alone builds."""
-    scripts = _scripts(rest)
-    if not scripts:
-        return BUILD if name in _NAMES["target_runners"] else CHANGE
-    if name in ("npm", "pnpm") and scripts[0] == "ci":
-        return CHANGE  # a clean install, not a check
-    seen = scripts if name in _NAMES["target_runners"] else scripts[:1]
-    return _together([_script(script) or CHANGE for script in seen])
-
-
-def _scripts(rest: Words) -> list[str]:
     scripts: list[str] = []
     at = 0
     while at < len(rest) and rest[at] != "--":
@@ -341,7 +327,12 @@ def _scripts(rest: Words) -> list[str]:
         if not word.startswith("-") and "=" not in word and word not in ("run", "run-script"):
             scripts.append(word)
         at += 2 if word in _NAMES["take_value"] else 1
-    return scripts
+    if not scripts:
+        return BUILD if name in _NAMES["target_runners"] else CHANGE
+    if name in ("npm", "pnpm") and scripts[0] == "ci":
+        return CHANGE  # a clean install, not a check
+    seen = scripts if name in _NAMES["target_runners"] else scripts[:1]
+    return _together([_script(script) or CHANGE for script in seen])
 
 
 def _script(name: str) -> ShellReading | None:

@@ -145,7 +145,11 @@ def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) 
     effect = tool_effect(tool)
     known = dict(arguments)
     patch = _patch(known) or ""
-    patched = _patched(patch) if whole and effect == "edit" else []
+    patched: list[ChangedFile] = []
+    if whole and effect == "edit":
+        heads = list(islice(_PATCHED_FILE.finditer(patch), PATCHED_FILES_MAX))
+        for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(patch)], strict=False):
+            patched.append(ChangedFile(head[1].strip(), *_signed(patch[head.end() : end].splitlines())))
     path = _first(known, "path")
     if path is None and (named := _PATCHED_FILE.search(patch)):
         path = named.group(1).strip()
@@ -172,13 +176,6 @@ def _command(arguments: dict[str, Any]) -> str | None:
 def _patch(arguments: dict[str, Any]) -> str | None:
     patches = (arguments.get(key) for key in _MEMBERS["patch"])
     return next((each for each in patches if isinstance(each, str) and "*** " in each), None)
-
-
-def _patched(patch: str) -> list[ChangedFile]:
-    found = list(islice(_PATCHED_FILE.finditer(patch), PATCHED_FILES_MAX))
-    ends = [each.start() for each in found[1:]] + [len(patch)]
-    parts = [(each.group(1).strip(), patch[each.end() : end]) for each, end in zip(found, ends, strict=False)]
-    return [ChangedFile(path, *_signed(part.splitlines())) for path, part in parts]
 
 
 def _first(arguments: dict[str, Any], what: str) -> str | None:

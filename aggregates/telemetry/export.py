@@ -112,7 +112,13 @@ class Export:
         context = raw.context
         record = otlp.LOG_RECORD.decode(raw.data)
         attributes, body = otlp.attributes_of(record.attributes), otlp.plain(record.body)
-        event_name = _event_name(record, attributes, body)
+        # The attribute first; Claude Code's body names the event too, and a source position is no name.
+        event_name = otlp.text(attributes, "event.name")
+        if event_name is None and isinstance(body, str) and body.startswith(CLAUDE_PREFIX):
+            event_name = body
+        if event_name is None and not (record.event_name or "").startswith(_SOURCE_POSITION):
+            event_name = record.event_name
+        event_name = otlp.cut_name(event_name)
         agent = agent_of_log(context.agent, event_name, body if isinstance(body, str) else None)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         event = SourceEvent(
@@ -239,16 +245,6 @@ def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionCont
         session=session_of(agent, attributes, context.resource),
         operation=otlp.text(attributes, spans.OPERATION) if follows else None,
     )
-
-
-def _event_name(record: otlp.LogRecord, attributes: otlp.Attributes, body: otlp.Plain) -> str | None:
-    """The attribute first; Claude Code's body names the event too, and a source position is no name."""
-    told = otlp.text(attributes, "event.name")
-    if told is None and isinstance(body, str) and body.startswith(CLAUDE_PREFIX):
-        told = body
-    if told is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
-        told = record.event_name
-    return otlp.cut_name(told)
 
 
 def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:

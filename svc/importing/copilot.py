@@ -96,26 +96,28 @@ class EventReader(Reader):
     def _did(self, line: Line, data: Data, at_us: int) -> None:
         """What a sub-agent does as well."""
         match line.type:
-            case "session.usage_record" if data.usage is not None:
-                self._request(data.usage, line, at_us)
+            case "session.usage_record" if (usage := data.usage) is not None:
+                fields: dict[str, Any] = {
+                    "model": usage.model,
+                    "request_id": usage.api_call_id,
+                    "cache_write_tokens": usage.cache_write_tokens,
+                    "duration_ms": None if usage.duration is None or usage.duration < 0 else round(usage.duration),
+                    "sidechain": line.agent_id is not None,
+                }
+                tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
+                self._add(request(line.id, at_us, *tokens, **fields))
             case "tool.execution_start":
                 self._call(data, line, at_us)
-            case "tool.execution_complete":
-                self._end(data, at_us)
+            case "tool.execution_complete" if (call := self._running.pop(data.tool_call_id or "", None)) is not None:
+                code = None if data.shell_execution is None else data.shell_execution.exit_code
+                # What another tool than a shell brought is not looked at: it may be a file.
+                said = data.result if tool_effect(call.name) == "shell" else None
+                outcome = tool_outcome("copilot", said if code is None else {"exit_code": code}, data.success)
+                call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
+                self._at(at_us)
             case "session.error":
                 told = {"status_code": data.status_code, "sidechain": line.agent_id is not None}
                 self._add(note("error", line.id, at_us, data.message, **told))
-
-    def _request(self, usage: Usage, line: Line, at_us: int) -> None:
-        fields: dict[str, Any] = {
-            "model": usage.model,
-            "request_id": usage.api_call_id,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "duration_ms": None if usage.duration is None or usage.duration < 0 else round(usage.duration),
-            "sidechain": line.agent_id is not None,
-        }
-        tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
-        self._add(request(line.id, at_us, *tokens, **fields))
 
     def _call(self, data: Data, line: Line, at_us: int) -> None:
         if data.tool_call_id is None or data.tool_name is None or not self._seen.add("call", data.tool_call_id):
@@ -126,17 +128,6 @@ class EventReader(Reader):
             call.spawn(at_us, arguments.get("agent_type"))
         self._running[call.call_id] = call
         self._add(call)
-
-    def _end(self, data: Data, at_us: int) -> None:
-        call = self._running.pop(data.tool_call_id or "", None)
-        if call is None:
-            return
-        code = None if data.shell_execution is None else data.shell_execution.exit_code
-        # What another tool than a shell brought is not looked at: it may be a file.
-        told = data.result if tool_effect(call.name) == "shell" else None
-        outcome = tool_outcome("copilot", told if code is None else {"exit_code": code}, data.success)
-        call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
-        self._at(at_us)
 
 
 _READ = frozenset(

@@ -119,7 +119,10 @@ class SessionReader(Reader):
             return
         match message.type:
             case "user" if not self._of_sub_agent:
-                self._prompted(message, text_in(message.display_content) or message.text, at_us)
+                text = text_in(message.display_content) or message.text
+                told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
+                if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
+                    self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us))
             case "gemini":
                 item = Note(at_us, [])
                 self._begin(item)
@@ -130,11 +133,6 @@ class SessionReader(Reader):
             case "error" if "API Error" in message.text:
                 told = {"status_code": status_in(message.text), "sidechain": self._of_sub_agent}
                 self._begin(note("error", message.id, at_us, message.text, **told))
-
-    def _prompted(self, message: Message, text: str, at_us: int) -> None:
-        told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
-        if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
-            self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us))
 
     def _cut(self, *, finished: bool = True) -> None:
         """What the model said and did is known only now: its messages change."""

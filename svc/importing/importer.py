@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Digester, Reply, Scope
-from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
 from svc.connect.connections import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
@@ -82,17 +81,14 @@ class ImportReport:
                 continue
             self.unfinished += not whole
             self.responses += exchange.prompt is not None and exchange.answer is not None
-            for draft in exchange.drafts:
-                self._count(draft.record)
-
-    def _count(self, record: Record) -> None:
-        self.records += 1
-        self.errors += record.kind == "error"
-        self.tool_calls += record.kind in ("tool", "rejection")
-        if record.kind == "request":
-            self.requests += 1
+            records = [draft.record for draft in exchange.drafts]
+            requests = [record for record in records if record.kind == "request"]
+            self.records += len(records)
+            self.requests += len(requests)
+            self.errors += sum(record.kind == "error" for record in records)
+            self.tool_calls += sum(record.kind in ("tool", "rejection") for record in records)
             for name in _TOKENS:
-                self.tokens[name] += getattr(record, name) or 0
+                self.tokens[name] += sum(getattr(record, name) or 0 for record in requests)
 
 
 class Log(NamedTuple):
