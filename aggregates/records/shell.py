@@ -46,14 +46,7 @@ BUILD = ShellReading(mutating=True, check=True)
 COMMIT = ShellReading(mutating=True, commit=True)
 PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
 REVERT = ShellReading(mutating=True, revert=True)
-_READINGS = {
-    "read": READ,
-    "change": CHANGE,
-    "check": CHECK,
-    "build": BUILD,
-    "commit": COMMIT,
-    "revert": REVERT,
-}
+_READINGS = {"read": READ, "change": CHANGE, "check": CHECK, "build": BUILD, "commit": COMMIT, "revert": REVERT}
 Words = Sequence[str]
 Reader = Callable[[Words], ShellReading]
 

@@ -201,14 +201,7 @@ class Export:
             self.senders.add(agent if agent != "unknown" else name if follows else f"{UNKNOWN_SENDER} {name}")
 
 
-def _keep(
-    batches: Batches,
-    raw: _Raw,
-    part: Part,
-    event: SourceEvent,
-    reader: Reader,
-    started: str | None,
-) -> None:
+def _keep(batches: Batches, raw: _Raw, part: Part, event: SourceEvent, reader: Reader, started: str | None) -> None:
     """Add a record to its part. The session that a call `started` is an agent's, which is told in that session."""
     child = None if started is None else batches.room(started, part.agent, raw.context, len(raw.data))
     part.drafts += reader(event)

@@ -50,11 +50,7 @@ class Captured(NamedTuple):
 
 
 def captured(
-    connection: Connection,
-    agent: str,
-    told: dict[str, Any],
-    last_of: Callable[[str], OpenPrompt | None],
-    at: float,
+    connection: Connection, agent: str, told: dict[str, Any], last_of: Callable[[str], OpenPrompt | None], at: float
 ) -> Captured | None:
     """None where nothing happened that is captured, or not whole. `last_of`: the prompt that a session is at."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
