@@ -122,10 +122,8 @@ def _hosting(rest: Words) -> ShellReading:
     if words[:2] in (["pr", "create"], ["pr", "new"], ["mr", "create"]) or words[:1] == ["pull-request"]:
         return PULL_REQUEST
     if words[:1] == ["api"]:
-        changes = {"-X", "--method", "-f", "-F", "--field", "--raw-field", "--input"}
-        return CHANGE if changes.intersection(rest) else READ
-    reads = {"view", "list", "status", "diff", "checks", "watch", "search", "browse", "ls"}
-    return READ if reads.intersection(words[:2]) else CHANGE
+        return READ if _NAMES["hosting_sends"].isdisjoint(rest) else CHANGE
+    return CHANGE if _NAMES["hosting_reads"].isdisjoint(words[:2]) else READ
 
 
 _CURL_SENDS = ("--data", "--form", "--upload", "--json", "--remote-name")
@@ -145,8 +143,7 @@ def _curl_changes(word: str, value: str) -> bool:
 
 def _source(rest: Words) -> ShellReading:
     """Entering an environment changes only the shell itself."""
-    script = rest[0].rsplit("/", 1)[-1] if rest else ""
-    return READ if script.startswith(("activate", "nvm.sh", ".bashrc", ".zshrc", ".profile")) else CHANGE
+    return READ if rest and _program(rest[0]).startswith(tuple(_NAMES["environments"])) else CHANGE
 
 
 def _linter(rest: Words) -> ShellReading:

@@ -9,20 +9,9 @@ from msgspec.structs import replace
 
 from aggregates.records.record import LABEL_CHARACTERS_MAX, RecordKind
 from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
+from aggregates.telemetry import otlp
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
-from aggregates.telemetry.otlp import (
-    CUT_CHARACTER,
-    Attributes,
-    Fault,
-    Plain,
-    count,
-    flag,
-    identifier,
-    json_object,
-    name,
-    text,
-    usd_nano,
-)
+from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text, usd_nano
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
@@ -356,8 +345,8 @@ def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> st
                 continue
             if len(value) > LABEL_CHARACTERS_MAX:
                 at_most = f"an agent session's id has at most {LABEL_CHARACTERS_MAX}"
-                raise Fault(f"{key} has {len(value)} characters; {at_most}")
-            if "\0" in value or CUT_CHARACTER in value:
-                raise Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
+                raise otlp.Fault(f"{key} has {len(value)} characters; {at_most}")
+            if "\0" in value or otlp.CUT_CHARACTER in value:
+                raise otlp.Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
             return value
     return None

@@ -12,14 +12,8 @@ from uuid import UUID, uuid5
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.capture.events import (
-    TRANSCRIPT_SUFFIX,
-    CaptureMetrics,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    ResponseContent,
-)
+from aggregates.capture import events
+from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
@@ -183,7 +177,7 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
             developer_id=scope.developer_id,
             prompt_id=prompt_stream(scope.developer_id, client_event_id),
             agent_session_id=exchange.agent_session_id,
-            source=sender.source + TRANSCRIPT_SUFFIX,
+            source=sender.source + events.TRANSCRIPT_SUFFIX,
             text=prompt.text,
             client_event_id=client_event_id,
             host_prompt_id=prompt.host_prompt_id,
@@ -197,7 +191,7 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
                 developer_id=scope.developer_id,
                 prompt_id=capture.prompt_id,
                 # It carries no tokens: the requests' records do.
-                content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+                content=events.ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
                 response_operation_id=str(uuid5(client_event_id, "response")),
                 responded_at_us=answer.at_us,
             )

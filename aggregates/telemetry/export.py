@@ -121,10 +121,14 @@ class Export:
         event_name = otlp.cut_name(event_name)
         agent = agent_of_log(context.agent, event_name, body if isinstance(body, str) else None)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        at_us = (record.time_unix_nano or record.observed_time_unix_nano or 0) // otlp.NANOS_PER_US
+        if not at_us:
+            with suppress(ValueError):
+                at_us = parse_instant(otlp.text(attributes, "event.timestamp") or "")
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=len(part.raws),
-            at_us=_time_of(record, attributes) or self._means.received_us,
+            at_us=at_us or self._means.received_us,
             name=event_name,
             attributes=attributes,
             trace_id=str(record.trace_id) if record.trace_id else None,
@@ -238,14 +242,3 @@ def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionCont
         session=session_of(agent, attributes, context.resource),
         operation=otlp.text(attributes, spans.OPERATION) if follows else None,
     )
-
-
-def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:
-    nanos = record.time_unix_nano or record.observed_time_unix_nano
-    if nanos:
-        return nanos // otlp.NANOS_PER_US
-    said = otlp.text(attributes, "event.timestamp")
-    try:
-        return None if said is None else parse_instant(said)
-    except ValueError:
-        return None

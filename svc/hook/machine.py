@@ -161,11 +161,7 @@ class Outbox:
             os.close(descriptor)
 
     def waiting(self) -> list[Path]:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return []
-        return [self.folder / name for name in sorted(names) if name.endswith(_SUFFIX) and name[:_DIGITS].isdigit()]
+        return sorted(self.folder.glob(f"{'[0-9]' * _DIGITS}*{_SUFFIX}"))
 
     def sending(self, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
         """Whether it is this process that sends, until the end of the block; with `wait`, once no other does."""

@@ -16,17 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from svc import __version__
+from svc.hook import machine
 from svc.hook.captures import AGENTS, LOGS, PROMPTS, captured
-from svc.hook.machine import (
-    KIB_BYTES,
-    MIB_BYTES,
-    PAUSE_SECONDS,
-    Connection,
-    Outbox,
-    connection_folder,
-    forget_old,
-    load_connection,
-)
+from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection, Outbox, connection_folder, load_connection
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -95,7 +87,7 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
     if found.prompt is not None and found.prompt.answered:
         outbox.remember(found.session, found.prompt)
     if found.kind == "session_end":
-        forget_old(outbox.sessions)
+        machine.forget_old(outbox.sessions)
 
 
 def _left_to_a_child() -> bool:
@@ -131,7 +123,7 @@ def send(connection: Connection, outbox: Outbox, deadline: float, *, last: bool 
 
     The `last` one of a session waits for that other one, whose process may end with the agent's.
     """
-    if 0 < outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
+    if 0 < outbox.notes().get("pause_until", 0) - time.time() <= machine.PAUSE_SECONDS:
         return
     with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
         while waiting := outbox.waiting():

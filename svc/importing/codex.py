@@ -8,6 +8,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _UUID_CHARACTERS = 36
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 
 
+@dataclass(slots=True)
 class Heritage:
     """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
 
@@ -37,29 +39,27 @@ class Heritage:
     the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
     """
 
-    def __init__(self, meta: rollout.Meta, born_us: int, written_us: int, parent: Sequence[int] | None) -> None:
-        """`parent`: the marks of the parent's lines, None where its file was not seen."""
-        self._own_from = meta.own_from
-        self._born_us = born_us
-        self._last_us = written_us
-        self._parent = parent
-        self._next = 0
-        self._over = meta.parent is None and not meta.of_sub_agent
+    own_from: int | None
+    born_us: int
+    last_us: int
+    parent: Sequence[int] | None  # the marks of the parent's lines, None where its file was not seen
+    over: bool
+    next: int = 0
 
     def covers(self, line: rollout.Line, mark: int | None) -> bool:
-        if self._own_from is not None and isinstance(line.ordinal, int):
-            return line.ordinal < self._own_from
-        if not self._over and line.at_us is not None:
-            self._over = line.at_us >= self._born_us and not self._repeats(mark, line.at_us)
-            return not self._over
+        if self.own_from is not None and isinstance(line.ordinal, int):
+            return line.ordinal < self.own_from
+        if not self.over and line.at_us is not None:
+            self.over = line.at_us >= self.born_us and not self._repeats(mark, line.at_us)
+            return not self.over
         return False
 
     def _repeats(self, mark: int | None, at_us: int) -> bool:
-        if self._parent is None:
-            before, self._last_us = self._last_us, at_us
+        if self.parent is None:
+            before, self.last_us = self.last_us, at_us
             return at_us - before <= _PAUSE_US
         try:
-            self._next = self._next if mark is None else self._parent.index(mark, self._next) + 1
+            self.next = self.next if mark is None else self.parent.index(mark, self.next) + 1
         except ValueError:
             return False
         return True
@@ -67,16 +67,13 @@ class Heritage:
 
 def mark_of(body: rollout.Body) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
-    told: str | None = None
-    match body.type:
-        case "user_message" | "agent_message":
-            told = body.message
-        case "function_call" | "custom_tool_call":
-            told = body.call_id
-        case "task_started" | "turn_started":
-            told = body.turn_id
-        case "token_count" if body.info is not None and body.info.total_token_usage is not None:
-            told = msgspec.json.encode(body.info.total_token_usage).decode()
+    told = {
+        **dict.fromkeys(("user_message", "agent_message"), body.message),
+        **dict.fromkeys(("function_call", "custom_tool_call"), body.call_id),
+        **dict.fromkeys(("task_started", "turn_started"), body.turn_id),
+    }.get(body.type)
+    if body.type == "token_count" and body.info is not None and body.info.total_token_usage is not None:
+        told = msgspec.json.encode(body.info.total_token_usage).decode()
     if told is None:
         return None
     mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
@@ -143,7 +140,8 @@ class RolloutReader(Reader):
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
-        self._heritage = Heritage(meta, born_us, at_us, parent)
+        over = meta.parent is None and not meta.of_sub_agent
+        self._heritage = Heritage(meta.own_from, born_us, at_us, parent, over)
         source = OF_SUB_AGENT if self._of_sub_agent else None
         self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
 

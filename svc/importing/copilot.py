@@ -106,8 +106,14 @@ class EventReader(Reader):
                 }
                 tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
                 self._add(request(line.id, at_us, *tokens, **fields))
-            case "tool.execution_start":
-                self._call(data, line, at_us)
+            case "tool.execution_start" if data.tool_call_id is not None and data.tool_name is not None:
+                if self._seen.add("call", data.tool_call_id):
+                    arguments = data.arguments if isinstance(data.arguments, dict) else {}
+                    begun = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, line.agent_id is not None)
+                    if data.tool_name == _SPAWNS:
+                        begun.spawn(at_us, arguments.get("agent_type"))
+                    self._running[begun.call_id] = begun
+                    self._add(begun)
             case "tool.execution_complete" if (call := self._running.pop(data.tool_call_id or "", None)) is not None:
                 code = None if data.shell_execution is None else data.shell_execution.exit_code
                 # What another tool than a shell brought is not looked at: it may be a file.
@@ -118,16 +124,6 @@ class EventReader(Reader):
             case "session.error":
                 told = {"status_code": data.status_code, "sidechain": line.agent_id is not None}
                 self._add(note("error", line.id, at_us, data.message, **told))
-
-    def _call(self, data: Data, line: Line, at_us: int) -> None:
-        if data.tool_call_id is None or data.tool_name is None or not self._seen.add("call", data.tool_call_id):
-            return
-        arguments = data.arguments if isinstance(data.arguments, dict) else {}
-        call = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, line.agent_id is not None)
-        if data.tool_name == _SPAWNS:
-            call.spawn(at_us, arguments.get("agent_type"))
-        self._running[call.call_id] = call
-        self._add(call)
 
 
 _READ = frozenset(

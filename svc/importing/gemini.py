@@ -137,22 +137,17 @@ class SessionReader(Reader):
     def _cut(self, *, finished: bool = True) -> None:
         """What the model said and did is known only now: its messages change."""
         for message, item in self._messages.values():
-            item.drafts = self._drafts(message)
+            item.drafts = [self._call(call, index, message) for index, call in enumerate(message.tool_calls or ())]
+            if (tokens := message.tokens) is not None:
+                # Counted as in telemetry: thoughts are output; the input of built-in tools stands in no count of ours.
+                output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
+                told = {"model": message.model, "sidechain": self._of_sub_agent}
+                asked = request(message.id, message.at_us, tokens.input, tokens.cached, output, **told)
+                item.drafts = asked.drafts + item.drafts
             if message.text.strip():
                 self._open.answer, self._open.answered_us = message.text, message.at_us
         super()._cut(finished=finished)
         self._messages.clear()
-
-    def _drafts(self, message: Message) -> list[RecordDraft]:
-        """The request that a message answers, where it says what that used, and the calls it asks for."""
-        calls = [self._call(call, index, message) for index, call in enumerate(message.tool_calls or ())]
-        tokens = message.tokens
-        if tokens is None:
-            return calls
-        # Counted as telemetry does: thoughts are output, and the input of built-in tools stands in no count of ours.
-        output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
-        told = {"model": message.model, "sidechain": self._of_sub_agent}
-        return request(message.id, message.at_us, tokens.input, tokens.cached, output, **told).drafts + calls
 
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
