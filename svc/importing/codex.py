@@ -23,11 +23,12 @@ from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
 from aggregates.telemetry.draft import Exchange, TypedPrompt, status_in
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Format, Memory, Reader, ToolCall, by_beginning, note, request
+from svc.importing.exchange import Format, Memory, Reader, ToolCall, by_beginning, note, request, text_in
 
 _TOLD_TWICE_US = 2_000_000  # some versions tell a prompt as an event and as an item
 _PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
 _UUID_CHARACTERS = 36
+HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 
 
@@ -237,7 +238,8 @@ class RolloutReader(Reader):
     def _output(self, call: ToolCall, output: rollout.Body, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
         self._at(at_us)
-        if _REJECTED.search(output.result_head):
+        told = output.output.get("content") if isinstance(output.output, dict) else output.output
+        if _REJECTED.search(text_in(told)[:HEAD_CHARACTERS_MAX]):
             call.reject()
             return
         call.ok = output.ok if call.ok is None else call.ok
@@ -265,9 +267,7 @@ def _end(call: ToolCall, end: rollout.Body) -> None:
         if end.changes and tool_effect(call.name) != "edit":
             call.name, call.spawned = "apply_patch", ()
         call.known = tool_input(call.name, call.arguments)
-        if end.changes:
-            first, *more = end.files
-            call.known = replace(call.known, path=first.path, lines=end.changed_lines, more=tuple(more))
+        call.known = end.patched(call.known) if end.changes else call.known
 
 
 def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:

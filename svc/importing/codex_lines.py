@@ -1,16 +1,15 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
-from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.records.record import Count
-from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile
+from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
 
-HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _EVENTS = (
     *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted", "error"),
     *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
@@ -122,12 +121,6 @@ class Body(msgspec.Struct, frozen=True):
     changes: dict[str, Any] = {}
 
     @property
-    def result_head(self) -> str:
-        """The beginning of a call's result, where it says how it went."""
-        told = self.output.get("content") if isinstance(self.output, dict) else self.output
-        return text_in(told)[:HEAD_CHARACTERS_MAX]
-
-    @property
     def ok(self) -> bool | None:
         """How a call ended, by its result or by its event."""
         match self.type, self.result:
@@ -153,20 +146,13 @@ class Body(msgspec.Struct, frozen=True):
             return None
         return told.secs * 1000 + told.nanos // 1_000_000
 
-    @property
-    def files(self) -> list[ChangedFile]:
-        """One that does not say its lines has none."""
-        changes = islice(self.changes.items(), PATCHED_FILES_MAX)
-        return [ChangedFile(path, *(_changed_lines(change) or (0, 0))) for path, change in changes]
-
-    @property
-    def changed_lines(self) -> Changed:
-        """Of all files; none where one of them does not say."""
-        counts = [_changed_lines(change) for change in self.changes.values()]
-        known = [each for each in counts if each is not None]
-        if len(known) < len(counts):
-            return NOT_OBSERVED
-        return sum(added for added, _ in known), sum(removed for _, removed in known)
+    def patched(self, known: ToolInput) -> ToolInput:
+        """With the files that were changed: none of them has lines where one does not say its own."""
+        counts = {path: _changed_lines(change) for path, change in self.changes.items()}
+        files = [ChangedFile(path, *(lines or (0, 0))) for path, lines in counts.items()]
+        lines = sum(each.lines_added for each in files), sum(each.lines_removed for each in files)
+        more = tuple(files[1:PATCHED_FILES_MAX])
+        return replace(known, path=files[0].path, lines=NOT_OBSERVED if None in counts.values() else lines, more=more)
 
 
 def _changed_lines(change: object) -> tuple[int, int] | None:
