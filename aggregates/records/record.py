@@ -33,12 +33,8 @@ RecordKind = Literal[
     "lines",  # changed lines, by a counter, where no tool call tells them
     "other",
 ]
-
-
 OF_SUB_AGENT = "subagent"  # the session is one of a sub-agent: an agent asks there, and no person
-
-STOP_FAILURE = "svc.stop_failure"
-"""The name of a hook's word that an answer failed: it says so of its turn, and the request is another's to tell."""
+STOP_FAILURE = "svc.stop_failure"  # a hook's word that an answer failed, of its turn; the request is another's to tell
 
 
 class FileChange(msgspec.Struct, frozen=True, array_like=True):

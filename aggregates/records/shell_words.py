@@ -30,9 +30,7 @@ class SimpleCommand:
 
 def simple_commands(text: str) -> list[SimpleCommand]:
     """The simple commands of a shell text; a substituted one stands before the command it feeds."""
-    scanner = _Scanner("\n".join(_code_lines(text.split("\n"))) if "<<" in text else text)
-    scanner.run()
-    return scanner.commands
+    return _Scanner("\n".join(_code_lines(text.split("\n"))) if "<<" in text else text).run()
 
 
 def _code_lines(lines: list[str]) -> Iterator[str]:
@@ -71,7 +69,7 @@ class _Scanner:
         self._stack = [_Open()]
         self.commands: list[SimpleCommand] = []
 
-    def run(self) -> None:
+    def run(self) -> list[SimpleCommand]:
         while self._at < len(self._text):
             found = (_QUOTED if self._stack[-1].quoted else _PLAIN).match(self._text, self._at)
             assert found is not None, "every character begins something"
@@ -80,6 +78,7 @@ class _Scanner:
         while self._stack:
             self._end_command()
             self._stack.pop()
+        return self.commands
 
     def _take(self, kind: str, inside: str, whole: str) -> None:
         top = self._stack[-1]

@@ -28,14 +28,7 @@ _NO_RECORDED_VALUE = 1
 _HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
 _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
 _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
-_KINDS: dict[str, PointKind] = {
-    "gauge": "gauge",
-    "sum": "sum",
-    "histogram": "histogram",
-    "exponentialHistogram": "exponential_histogram",
-    "summary": "summary",
-}
-"""By the names of their containers."""
+_KINDS: dict[str, PointKind] = VOCABULARY["kinds"]
 _COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABULARY["counters"]
 
 

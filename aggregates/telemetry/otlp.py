@@ -274,13 +274,8 @@ def count(attributes: Attributes, *keys: str) -> int | None:
 
 
 def flag(attributes: Attributes, *keys: str) -> bool | None:
-    for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-    return None
+    told = (str(attributes.get(key)).lower() for key in keys)
+    return next((each == "true" for each in told if each in ("true", "false")), None)
 
 
 def usd_nano(attributes: Attributes, key: str) -> int | None:

@@ -115,7 +115,6 @@ OUTBOX_SECONDS_MAX = 14 * 86_400.0
 """Beyond any of these the oldest captures are given up and counted: some days of work without a server."""
 DEAD_LETTERS_MAX = 100  # how many captures that a server refused for good are remembered, without their texts
 _DIGITS = 12
-_SUFFIX = ".json"
 _DRAFT_SECONDS_MAX = 3_600.0
 
 
@@ -152,7 +151,7 @@ class Outbox:
         with draft as path, self._locked("accept.lock", fcntl.LOCK_EX):
             waiting = self.waiting()
             number = int(waiting[-1].stem) + 1 if waiting else 1
-            path.rename(self.folder / f"{number:0{_DIGITS}}{_SUFFIX}")
+            path.rename(self.folder / f"{number:0{_DIGITS}}.json")
             self._give_up_oldest(waiting)
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
@@ -161,7 +160,7 @@ class Outbox:
             os.close(descriptor)
 
     def waiting(self) -> list[Path]:
-        return sorted(self.folder.glob(f"{'[0-9]' * _DIGITS}*{_SUFFIX}"))
+        return sorted(self.folder.glob(f"{'[0-9]' * _DIGITS}*.json"))
 
     def sending(self, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
         """Whether it is this process that sends, until the end of the block; with `wait`, once no other does."""

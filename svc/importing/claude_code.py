@@ -163,7 +163,9 @@ class TranscriptReader(Reader):
                 self._running[block.id] = call
                 self._add(call)
         if not sidechain:
-            self._speaking = self._requests.get(line.request_key) if line.is_unended else None
+            # Words, or thoughts, of which no end is told. Older versions tell none of any message.
+            words = all(block.type in ("text", "thinking", "redacted_thinking") for block in message.blocks)
+            self._speaking = self._requests.get(line.request_key) if words and message.stop_reason is None else None
             texts, message_id = message.texts, message.id or line.uuid
             self._open.answered_us = at_us
             if "".join(texts).strip():

@@ -96,12 +96,6 @@ class Line(Timed, rename="camel", kw_only=True):
         return self.message.id or self.uuid or "", self.request_id
 
     @property
-    def is_unended(self) -> bool:
-        """Words, or thoughts, of which no end is told. Older versions tell none of any message."""
-        said = all(block.type in ("text", "thinking", "redacted_thinking") for block in self.message.blocks)
-        return said and self.message.stop_reason is None
-
-    @property
     def text(self) -> str:
         """What was said, but for blocks that the agent put beside it."""
         own = [words for text in self.message.texts if (words := own_words(text)).strip()]

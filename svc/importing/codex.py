@@ -40,7 +40,7 @@ class Heritage:
     the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
     """
 
-    own_from: int | None
+    own_from: int | None  # the first ordinal that is no copy, where the agent says so
     born_us: int
     last_us: int
     parent: Sequence[int] | None  # the marks of the parent's lines, None where its file was not seen
@@ -142,7 +142,9 @@ class RolloutReader(Reader):
         self._of_sub_agent = meta.of_sub_agent
         parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
         over = meta.parent is None and not meta.of_sub_agent
-        self._heritage = Heritage(meta.own_from, born_us, at_us, parent, over)
+        based, own_from = meta.history_base, meta.subagent_history_start_ordinal
+        own_from = based.end_ordinal_exclusive if own_from is None and based is not None else own_from
+        self._heritage = Heritage(own_from, born_us, at_us, parent, over)
         source = OF_SUB_AGENT if self._of_sub_agent else None
         self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
 

@@ -64,12 +64,6 @@ class Meta(msgspec.Struct, frozen=True):
                 return told or spawned
         return told
 
-    @property
-    def own_from(self) -> int | None:
-        """The first ordinal that is no copy, where the agent says so."""
-        based = None if self.history_base is None else self.history_base.end_ordinal_exclusive
-        return based if self.subagent_history_start_ordinal is None else self.subagent_history_start_ordinal
-
 
 class Usage(msgspec.Struct, frozen=True):
     """Tokens; cached input is part of the input, reasoning part of the output."""
