@@ -16,8 +16,7 @@ import msgspec
 from aggregates.records.record import Count
 
 _COMPARED_LINES_MAX = 400  # longer texts are not aligned: what differs between their common ends counts as replaced
-_STEPS_PER_LINE_MAX = 64
-"""So many comparisons a line aligning may take; of texts with many equal lines the rest counts as replaced."""
+_STEPS_PER_LINE_MAX = 64  # comparisons that aligning may take a line; of many equal lines the rest counts as replaced
 Changed = tuple[int | None, int | None]  # lines added and removed; None where that was not observed
 NOT_OBSERVED: Changed = (None, None)
 ToolEffect = Literal["edit", "write", "shell", "read", "other"]

@@ -231,12 +231,7 @@ async def import_transcripts(
 
 
 async def import_into(
-    destination: Log | Elsewhere,
-    transcripts: Format,
-    path: Path,
-    progress: Callable[[int, int], None],
-    *,
-    now_us: int,
+    destination: Log | Elsewhere, transcripts: Format, path: Path, progress: Callable[[int, int], None], *, now_us: int
 ) -> ImportReport:
     """Import all files under a folder, or one; what is torn or refused is named.
 
@@ -247,10 +242,6 @@ async def import_into(
     report, seen = ImportReport(), Memory()
     waiting: deque[Sent] = deque()  # what became of these is not known yet
     files = await trio.to_thread.run_sync(transcripts.files_under, path)
-
-    def tick() -> None:
-        progress(report.files, len(files))
-
     for file in files:
         name = str(file.relative_to(path)) if file != path else file.name
         reader, lines_before = transcripts.reader(file, name, seen), report.lines
@@ -265,12 +256,12 @@ async def import_into(
                 waiting.append(Sent(sent, name, whole))
                 report.heard(waiting, await destination.take(sent))
                 report.lines = lines_before + reader.lines
-                tick()
+                progress(report.files, len(files))
         except OSError as error:
             report.torn.append(TornLine(name, 0, error.strerror or str(error)))
         report.lines = lines_before + reader.lines
         report.torn += reader.torn
         report.files += 1
     report.heard(waiting, await destination.finish())
-    tick()
+    progress(report.files, len(files))
     return report
