@@ -1,5 +1,6 @@
 """Session files read and imported by a stand-in for a developer's actor, whichever agent's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -37,12 +38,16 @@ SECOND = 1_000_000
 
 
 async def run(
-    agent: str, path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US, developer: UUID = ANA
+    agent: str,
+    path: Path,
+    actor: Actor,
+    *,
+    now_us: int = NEXT_DAY_US,
+    developer: UUID = ANA,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> ImportReport:
-    scope = Scope(named("acme"), developer)
-    return await import_transcripts(
-        FORMATS[agent], path, actor.send, lambda *_: None, scope=scope, digester=Digester(b"key"), now_us=now_us
-    )
+    means: dict[str, Any] = {"scope": Scope(named("acme"), developer), "digester": Digester(b"key"), "now_us": now_us}
+    return await import_transcripts(FORMATS[agent], path, actor.send, progress, **means)
 
 
 def reader_of(agent: str, name: str, seen: Memory | None = None) -> Reader:

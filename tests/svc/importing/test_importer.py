@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
-from aggregates.event import Digester, Scope, cut
+from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
-from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import import_transcripts
 from tests.support import imported
-from tests.support.imported import NEXT_DAY_US, Actor
-from tests.support.log import ANA, BEN, named
+from tests.support.imported import Actor
+from tests.support.log import BEN
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 
 run = partial(imported.run, "claude-code")
@@ -175,16 +173,7 @@ async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
     write(tmp_path, "s.jsonl", *EXCHANGE)
     write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="t"))
     seen: list[tuple[int, int]] = []
-    scope = Scope(named("acme"), ANA)
-    await import_transcripts(
-        CLAUDE_CODE,
-        tmp_path,
-        Actor().send,
-        lambda *now: seen.append(now),
-        scope=scope,
-        digester=Digester(b"k"),
-        now_us=NEXT_DAY_US,
-    )
+    await run(tmp_path, Actor(), progress=lambda *now: seen.append(now))
     assert seen == sorted(seen)
     assert seen[-1] == (2, 2)
 
