@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import socket
+import socketserver
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,30 +25,25 @@ from tests.support.process import init, serving, svc
 STATUS = "/v1/admin/control/status"
 
 
+class Reusing(socketserver.TCPServer):
+    allow_reuse_address = True
+
+
 @contextmanager
 def rogue(address: str) -> Iterator[list[bytes]]:
     """Somebody who listens where a server did; what they were sent."""
     heard: list[bytes] = []
+
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            heard.append(self.request.recv(65_536))
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
     host, port = address.removeprefix("http://").split(":")
-    with socket.create_server((host, int(port))) as listener:
-
-        def listen() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    heard.append(connection.recv(65_536))
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-        thread = Thread(target=listen)
-        thread.start()
-        try:
-            yield heard
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
+    with Reusing((host, int(port)), Answer) as listener:
+        Thread(target=listener.serve_forever).start()
+        yield heard
+        listener.shutdown()
 
 
 @contextmanager

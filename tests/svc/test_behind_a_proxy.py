@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.support.driver import until
 from tests.support.listening import self_signed
 from tests.support.postgres import free_port
 from tests.support.process import ROOT, Server, init, serving
@@ -78,19 +79,17 @@ def _started(command: list[str], told: dict[str, str], url: str, log: Path) -> I
     with log.open("wb") as said, httpx.Client(base_url=url, verify=False, timeout=30) as client:
         process = subprocess.Popen(command, env={**os.environ, **told}, stdout=said, stderr=said)
         try:
-            end = time.monotonic() + 20
-            while True:
-                try:
-                    client.get("/health").raise_for_status()
-                    break
-                except httpx.HTTPError:
-                    assert process.poll() is None, log.read_text()
-                    assert time.monotonic() < end, log.read_text()
-                    time.sleep(0.05)
+            assert until(lambda: process.poll() is not None or _answers(client), 20), log.read_text()
             yield client
         finally:
             process.terminate()
             process.wait(10)
+
+
+def _answers(client: httpx.Client) -> bool:
+    with suppress(httpx.HTTPError):
+        return client.get("/health").is_success
+    return False
 
 
 def _waits_ms(client: httpx.Client) -> list[float]:
