@@ -17,8 +17,7 @@ from tests.support.facts import DAY
 from tests.support.household import import_demo
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import DIGESTER, Answer
-from tests.svc_http.isolation_table import Row, rows
-from tests.svc_http.isolation_world import WORD, Ask, World, ask
+from tests.svc_http.isolation_world import WORD, Ask, Row, World, ask, rows
 
 FILE = Path(__file__).parents[2] / "http" / "svc_http" / "openapi" / "examples.json"
 ITEMS_MAX, VALUES_MAX = 2, 8

@@ -15,8 +15,7 @@ import trio
 
 from aggregates.capture.events import ForeignSessionAttempted
 from tests.svc_http.house import Answer, Caller
-from tests.svc_http.isolation_table import Row, Wanted, rows, table, wanted
-from tests.svc_http.isolation_world import UNKNOWN, Ask, Ids, World, ask
+from tests.svc_http.isolation_world import UNKNOWN, Ask, Ids, Row, Wanted, World, ask, rows, table, wanted
 
 READS = {
     "POST /v1/insights/report/generate",

@@ -1,6 +1,9 @@
-"""A company with everything a developer can own, those who are after it, and a legal request for every route."""
+"""A company with all that a developer can own, those who are after it, and `tests/routes.txt` as values."""
 
+import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple, get_args
 
@@ -20,10 +23,65 @@ from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.log import named
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
-from tests.svc_http.house import SECRET, Caller, bearer, internal
-from tests.svc_http.isolation_table import Row
+from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal
 from tests.svc_http.routes.test_control import a_prompt
-from tests.svc_http.workshop import Workshop
+
+
+class Row(NamedTuple):
+    kind: str
+    listener: str
+    method: str
+    path: str
+    ok: int
+    about: str  # the name of what stands for the id of its path; empty where there is none
+    sent: str  # a query, JSON or a form
+
+    @property
+    def name(self) -> str:
+        return f"{self.listener} {self.method} {self.path}"
+
+
+class Table(NamedTuple):
+    callers: dict[str, str]  # and who that is
+    kinds: dict[str, dict[str, str]]  # the cell of each caller
+    rows: list[Row]
+
+
+class Wanted(NamedTuple):
+    status: int
+    let_in: bool  # whether the request is carried out
+    flagged: bool  # whether a flag for the caller is stored, and nothing else
+
+
+@cache
+def table() -> Table:
+    found, kind = Table({}, {}, []), ""
+    for line in (Path(__file__).parents[1] / "routes.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        if not line.startswith("  "):
+            kind, *cells = re.split(" {2,}", line)
+            if cells:
+                found.kinds[kind] = dict(zip(found.callers, " ".join(cells).split(), strict=True))
+        elif kind == "callers":
+            name, meaning = line.split(maxsplit=1)
+            found.callers[name] = meaning
+        else:
+            listener, method, path, ok, *sent = line.split(maxsplit=4)
+            about, plain = "".join(re.findall("<(.*)>", path)), re.sub("<.*>", "<id>", path)
+            found.rows.append(Row(kind, listener, method, plain, int(ok), about, "".join(sent)))
+    return found
+
+
+def rows() -> list[Row]:
+    return table().rows
+
+
+def wanted(row: Row, cell: str) -> Wanted:
+    bare = cell.removesuffix("*")
+    status = row.ok if bare == "ok" else 200 if bare == "none" else int(bare)
+    return Wanted(status, bare == "ok", cell.endswith("*"))
+
 
 SESSION = "session-of-ben-4f1c"
 WORD = "zyzzyva"

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from aggregates.event import Scope
-from aggregates.people.directory import Team
-from svc_http.routes import scores
 from tests.pages import check, doors
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House
 from tests.svc_http.isolation import OTHERS, matrix
-from tests.svc_http.isolation_table import rows, table
-from tests.svc_http.isolation_world import HEADERS, World
+from tests.svc_http.isolation_world import HEADERS, World, rows, table
 
 
 def test_both_listeners_serve_what_the_list_says() -> None:
@@ -46,13 +43,6 @@ async def test_every_cell_is_as_the_contract_says() -> None:
         kind for kind in table().kinds if "data" in kind
     }
     check("doors", doors(found))
-
-
-async def test_a_door_left_open_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A team's page that forgets to ask for membership, and reads that forget whose they are."""
-    monkeypatch.setattr(scores, "team_of", lambda call, wanted: call.service.directory.get(Team, wanted))
-    faults = (await matrix({"API, a team's"})).faults
-    assert all(any(f"/v1/team/cost, {caller}: 200 instead of 404" in each for each in faults) for caller in OTHERS)
 
 
 async def test_reads_of_anothers_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

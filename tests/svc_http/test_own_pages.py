@@ -59,11 +59,10 @@ async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:
 @pytest.mark.parametrize(
     ("url", "only_here"),
     [
-        *(
-            (url, True)
-            for url in ("http://127.0.0.1:4318", "http://[::1]:4318", "http://localhost", "http://x.localhost")
-        ),
-        *((url, False) for url in ("https://ingest.example", "http://10.0.0.7:4318")),
+        ("http://127.0.0.1:4318", True),
+        ("http://[::1]", True),
+        ("http://x.localhost", True),
+        ("http://10.0.0.7", False),
     ],
 )
 async def test_an_address_that_no_other_machine_reaches_is_called_so(
@@ -71,12 +70,6 @@ async def test_an_address_that_no_other_machine_reaches_is_called_so(
 ) -> None:
     house.settings = msgspec.structs.replace(house.settings, ingest_url=url)
     assert ("listens on its own machine only" in await words(api, "/mine", BENS)) is only_here
-
-
-async def test_a_newcomer_reads_both_ways_to_begin(api: Caller) -> None:
-    """On the machine of the server, and on one without svc."""
-    shown = await words(api, "/", BENS)
-    assert all(each in shown for each in ("svc import claude-code", "make a key", "svc connect claude-code"))
 
 
 async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:

@@ -21,8 +21,7 @@ from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
-from tests.svc_http.house import Caller, House
-from tests.svc_http.workshop import Workshop
+from tests.svc_http.house import Caller, House, Workshop
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.support.described import described
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of
 from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, prompt
-from tests.svc_http.isolation_table import rows
+from tests.svc_http.isolation_world import rows
 
 MINE = "/v1/score_v3/realtime/sub-sessions"
 """On both listeners, and it shows whose it is."""

@@ -22,8 +22,7 @@ from svc.process import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
-from tests.svc_http.house import DAY_US, House
-from tests.svc_http.workshop import unwritten
+from tests.svc_http.house import DAY_US, House, unwritten
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from werkzeug.datastructures import ImmutableMultiDict
 from tests.support.catalogs import lookup
 from tests.support.described import described, escaped, validator
 from tests.svc_http.house import Caller, prompt
-from tests.svc_http.isolation_table import rows
+from tests.svc_http.isolation_world import rows
 from tests.svc_http.routes.test_reads import V3
 
 ID = "00000000-0000-4000-8000-000000000000"

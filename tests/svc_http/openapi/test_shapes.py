@@ -17,7 +17,7 @@ from tests.support.household import import_demo
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, prompt
-from tests.svc_http.isolation_table import rows
+from tests.svc_http.isolation_world import rows
 from tests.svc_http.routes.test_reads import V3
 
 SHAPES = Path(__file__).with_name("shapes.json")

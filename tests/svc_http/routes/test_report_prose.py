@@ -18,9 +18,8 @@ from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request,
 from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
 from tests.support.people import ANA_SCOPE
-from tests.svc_http.house import Caller, bearer
+from tests.svc_http.house import Caller, Workshop, bearer
 from tests.svc_http.routes.test_reports import asked, record
-from tests.svc_http.workshop import Workshop
 
 MARK = "zqx"
 """Stands in every text of the developer's, and in no word of ours."""

@@ -12,9 +12,8 @@ from svc_http.routes.reports import WAITING_MAX
 from tests.support.facts import DAY, HOUR
 from tests.support.household import import_demo
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
-from tests.svc_http.house import DIGESTER, Caller, bearer
+from tests.svc_http.house import DIGESTER, Caller, Workshop, bearer
 from tests.svc_http.openapi.test_shapes import described
-from tests.svc_http.workshop import Workshop
 
 REPORT = "/v1/score_v3/report"
 FAILED = {
