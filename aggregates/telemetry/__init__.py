@@ -1,1 +1,1 @@
-"""Cut OTLP JSON into records and say what each means; one file for each agent."""
+"""Cut OTLP JSON into records and say what each means."""

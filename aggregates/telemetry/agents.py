@@ -323,8 +323,11 @@ def agent_of_sender(resource: Attributes, scope: str) -> Agent:
 
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
-    named = ((each, agent, spoken.prefix) for each in names if each for agent, spoken in _SPOKEN.items())
-    return next((agent for each, agent, prefix in named if prefix and each.startswith(prefix)), sender)
+    for each in filter(None, names):
+        for agent, spoken in _SPOKEN.items():
+            if spoken.prefix and each.startswith(spoken.prefix):
+                return agent
+    return sender
 
 
 def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:

@@ -242,7 +242,10 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def text(attributes: Attributes, *keys: str) -> str | None:
-    return next((value for key in keys if isinstance(value := attributes.get(key), str) and value), None)
+    for key in keys:
+        if isinstance(value := attributes.get(key), str) and value:
+            return value
+    return None
 
 
 def name(attributes: Attributes, *keys: str) -> str | None:
