@@ -64,7 +64,7 @@ class Batches:
         self._heads_bytes_left = max(HEADS_BYTES_MIN, export_bytes)
 
     def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part:
-        """The part that a record of this size goes into. Raises `Fault` for too many sessions, or too much above them."""
+        """The part that a record of this size goes into. Raises `Fault` for too many sessions, or too much above."""
         key = (session, agent)
         part, head_bytes = self._open.get(key), sum(map(len, context.opens))
         if part is None:
