@@ -59,11 +59,9 @@ COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)  # they wait 2 s at most
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "opencode", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
-EMBEDDED = ("embedded", "ok")
 OTHER = "other"  # any other agent, which a client may name as it likes, and any other method
 _FOLDERS = {ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
 _FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}  # how names of files there begin
-_PROGRESS_STEPS = 100_000
 
 
 class Metrics:
@@ -111,7 +109,7 @@ class Metrics:
         if records >= 0:
             self._records.labels(signal).inc(records)
         if reply.created:
-            self._judge_calls.labels(*EMBEDDED).inc(prompts)
+            self._judge_calls.labels("embedded", "ok").inc(prompts)
 
     def asked(self, kind: str, outcome: str, tokens: int) -> None:
         """Count a question to a text model, or why none was asked."""
@@ -296,7 +294,7 @@ def _asked(path: Path, query: str) -> list[Any] | None:
     until = time.monotonic() + STATUS_COUNT_SECONDS
     try:
         with closing(open_reader(path)) as db:
-            db.set_progress_handler(lambda: time.monotonic() > until, _PROGRESS_STEPS)
+            db.set_progress_handler(lambda: time.monotonic() > until, 100_000)
             return db.execute(query).fetchall()
     except sqlite3.Error:
         return None

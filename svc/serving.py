@@ -56,8 +56,6 @@ OPEN_DOORS = (
 FILES_MIN = 4_096  # fewer open files are told in a warning: each connection is one, and agents keep theirs open
 
 log = structlog.get_logger()
-_READERS = ("aggregates.reading.redaction", "aggregates.reading.reading")
-"""Patterns, words and weights: a fifth of a start's imports."""
 
 
 class Initialized(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +148,7 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
 def load_readers() -> None:
     """Load what reads texts: no start waits for it, and no capture that comes a moment later."""
     try:
-        for name in _READERS:
+        for name in ("aggregates.reading.redaction", "aggregates.reading.reading"):  # a fifth of a start's imports
             import_module(name)
     except OSError as error:  # as many files are open as may be
         log.warning("what reads texts could not be loaded; the first text loads it", reason=str(error))

@@ -16,7 +16,6 @@ from tests.support.driver import Answer, Driver, once, until
 from tests.support.process import NotReady, Person, Program, Server, kill_processes, processes_of
 from tests.support.results import Outcome
 
-LEVEL_SECONDS = 600.0  # how long views may take to hold everything, on a machine that may stand still for minutes
 STOP_SECONDS = 600.0
 AGAIN_MAX = 200  # acknowledged captures that are sent once more in the end: each must be known already
 BROKEN = (NotReady, NotUnderstood, OSError, RuntimeError, subprocess.SubprocessError, sqlite3.Error)

@@ -20,6 +20,8 @@ from aggregates.capture.events import (
 from aggregates.decide import AnyCommand
 from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream
+from aggregates.people.acts import CreateOrganization
+from aggregates.people.directory import Organization
 from aggregates.people.entry import Budgets
 from svc.actors.actors import (
     ACTOR_BATCH_BYTES_MAX,
@@ -30,6 +32,7 @@ from svc.actors.actors import (
     ActorContext,
     Actors,
 )
+from svc.actors.administration import Administration
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
@@ -211,14 +214,14 @@ async def test_large_captures_at_once_are_appended_one_by_one(
 
 
 class Lying(MemoryRecorder):
-    """Stores what it is given, and says once that this failed."""
+    """Stores what it is given, and says so many times that this failed."""
 
-    lies = True
+    lies = 1
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
         positions = super().insert_events(stored_events)
         if self.lies:
-            self.lies = False
+            self.lies -= 1
             raise OperationalError("disk I/O error")
         return positions
 
@@ -285,3 +288,31 @@ async def test_what_was_stored_counts_once_and_deciding_every_time(nursery: trio
     second = used()
     assert second.pop("cpu_seconds_per_minute") > first.pop("cpu_seconds_per_minute") > 0
     assert second == first
+
+
+# --- people -------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_decided_although_it_was_said_to_have_failed_is_known_to_the_next_decision(
+    nursery: trio.Nursery,
+) -> None:
+    """Else the directory and the log would differ until a restart, and every further change of the same be refused."""
+    disk, organization = Lying(), CreateOrganization(organization_id=UUID(int=1), name="One")
+    disk.lies = 9
+    store = open_memory_store(Codec(Vault(MemoryKeys())), disk)
+    journal = Journal(store, threaded=False)
+    administration = Administration(store, journal, FixedClock(1))
+    await nursery.start(journal.run)
+    await nursery.start(administration.run)
+    with pytest.raises(StoreUnavailable):
+        await administration.send(organization)
+    assert administration.directory.all(Organization) == []
+    disk.lies = 0
+    assert isinstance(await administration.send(organization), Refused)
+    assert [each.name for each in administration.directory.all(Organization)] == ["One"]
+    another = CreateOrganization(organization_id=UUID(int=2), name="Two")
+    assert isinstance(await administration.send(another), Organization)
+    assert [each.name for each in Administration(store, journal, FixedClock(1)).directory.all(Organization)] == [
+        "One",
+        "Two",
+    ]
