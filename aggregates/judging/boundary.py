@@ -20,14 +20,12 @@ from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 _EARLIER_TURNS_MAX = 6  # how many turns back the words of the open sub-session are looked at
 _MINUTE_US = 60 * 1_000_000
 PAUSE_US = 10 * _MINUTE_US
-TURNS_MAX = 200
-"""No goal is followed for longer: the next turn opens another sub-session, so that none costs more the longer it is."""
+TURNS_MAX = 200  # no goal is followed for longer, so that none costs more the longer it is
 _NOVEL_MIN = 3
 _SHARE_OF = 5  # so many words are added to those of a turn, one as known: of few words a share says little
 _NO_WORDS_PERCENT = 8
 _NEW_TO_ALL_PERCENT = 20
 _FRESH_PERCENT = 15  # from so few common words on a turn is fresh
-_NEW_WORDS = {1: "a word or more is new", 4: "4 words or more are new", 8: "8 words or more are new"}
 _ANSWER_CHARS_MIN = 20
 REPEATED_SHARE = 0.7  # from which share of common words on a prompt repeats another
 SAID: dict[str, str] = {"says what is wrong": "has report", "names a file": "path", "over 6 words": "words over 6"}
@@ -136,7 +134,8 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     found |= {
         "its answer has no words of the turn before": _percent(answered, answered & arc.latest[-1]) < _NO_WORDS_PERCENT,
         "fresh, and new to the last turns too": fresh and earlier < _NEW_TO_ALL_PERCENT,
-        **{name: new >= least for least, name in _NEW_WORDS.items()},
+        "a word or more is new": new >= 1,
+        **{f"{least} words or more are new": new >= least for least in (4, 8)},
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
@@ -235,8 +234,7 @@ def contributions(
 
 EXPANDED = "expanded"
 EXPANSION = "it is the text of the command before it"
-EXPANDS_US = 10 * 1_000_000
-"""An agent puts the text of a command behind it at once, or once a skill was asked for; nobody types it so fast."""
+EXPANDS_US = 10 * 1_000_000  # so soon an agent puts the text of a command behind it; nobody types it so fast
 _LONGER = 3  # so many times as long as its command the text of one is, at least
 
 

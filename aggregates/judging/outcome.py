@@ -67,7 +67,6 @@ _OF_ITSELF = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED})  # one shows a r
 _CONFIRMS = _OF_ITSELF | {UNCHALLENGED}  # without one, silence after an arc leaves it undecided
 _CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING, BROKE_OFF})
 """What speaks for it then balances at best."""
-EVEN = 0.5
 LEAST_CHANCE = 0.02
 OUTCOME_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["outcome"]
 
@@ -114,7 +113,7 @@ def judge_outcome(
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
-    forced = chance > EVEN and not never
+    forced = chance > 0.5 and not never
     said = False if never else OUTCOME_BOUNDS.value(chance, forced=forced)
     confirming = _OF_ITSELF if unsure_end else _CONFIRMS
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)

@@ -93,7 +93,6 @@ HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
 _UNSURE = "nobody can tell: what was found may be enough or not"
-_UNSEARCHED = "missed, as it was judged; words are searched in English only"
 
 
 def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
@@ -124,7 +123,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         elif (nearest := HABIT_WORDS[name].nearest) is None or (span is None and not shown.foreign):
             found[name] = Evidence(HABIT_WORDS[name].missed)
         elif span is None:
-            found[name] = Evidence(_UNSEARCHED)
+            found[name] = Evidence("missed, as it was judged; words are searched in English only")
         else:
             found[name] = Evidence(f"no words of its own count as {nearest}; these come nearest", position, span)
     return found
@@ -133,8 +132,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
 SAID_CHARACTERS_MAX = 100
 _SENTENCE_END = re.compile(r"[.?!] ")
 _SENTENCE_MIN = 12  # a sentence that ends before so many characters is told with the next one
-_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")
-"""Of the first item of a list, left of it where the line was cut."""
+_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")  # of a list's first item, where it was cut
 
 
 def first_sentence(text: str) -> str:

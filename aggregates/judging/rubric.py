@@ -41,8 +41,6 @@ BLANK_LINE = "\n\n"  # stands between them
 
 
 class JoinedReading(msgspec.Struct, frozen=True, array_like=True):
-    """A reading of the texts of several prompts, joined by a blank line."""
-
     prompts: tuple[tuple[int, int], ...]  # of each the position of its fact, and where it begins in the words of it
     reading: PromptReading
 
@@ -234,8 +232,6 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """What was answered about one sub-session as it is now."""
-
     rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}  # by the turns of the grading unit
     outcome: JudgeAnswered | None = None  # about just these turns; an answer about fewer or more of them does not count
 
@@ -263,8 +259,8 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
         return msgspec.structs.replace(embedded, goal_complete=None, undecided=undecided, judge=judge)
     if complete is None:
         return embedded
-    said = msgspec.structs.replace(embedded, goal_complete=complete, forced=complete, undecided=None)
-    return msgspec.structs.replace(said, confidence=answer.confidence, judge=judge)
+    said = {"goal_complete": complete, "forced": complete, "confidence": answer.confidence, "judge": judge}
+    return msgspec.structs.replace(embedded, undecided=None, **said)
 
 
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are

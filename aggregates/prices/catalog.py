@@ -25,8 +25,7 @@ REVISION_MAX = 2**31 - 1
 TEXT_CHARACTERS_MAX = 256
 CANONICAL_BYTES_MAX = 4 * 1024 * 1024  # all lookups as canonical JSON: what fits into one event and one frame
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
-_PRINTABLE = rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$(?!\n)"
-"""Not blank; a `$` alone would let a line's end pass."""
+_PRINTABLE = rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$(?!\n)"  # a `$` alone would let a line's end pass
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARACTERS_MAX, pattern=_PRINTABLE)]  # an id or a name
 Why = Annotated[str, Meta(min_length=1, max_length=200, pattern=_PRINTABLE)]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -143,8 +142,6 @@ Lookups = Annotated[tuple[ExactLookup, ...], Meta(min_length=1, max_length=20_00
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """One revision of the catalog."""
-
     schema_version: Literal[1]
     catalog_revision: Revision  # only grows
     published_at_us: Annotated[int, Meta(ge=0, lt=INSTANT_MAX_US)]
@@ -194,8 +191,6 @@ def _canonical(lookups: tuple[ExactLookup, ...]) -> bytes:
 
 
 class Served(msgspec.Struct, frozen=True):
-    """The snapshot that answers now."""
-
     snapshot: Snapshot
     refreshed_at_us: int  # when its source last said that it is current; after a restart, when it was stored
     stale: bool  # whether a refresh failed since then

@@ -37,9 +37,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Unpriced(msgspec.Struct, frozen=True):
-    """Why a request has no price: a short code, or the catalog's own reason."""
-
-    reason: str
+    reason: str  # a short code, or the catalog's own reason
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -68,8 +66,7 @@ class PriceBook:
         self.catalog_revision = snapshot.catalog_revision
         self._lookups = {each.external_model_id: each for each in snapshot.exact_lookups}
         self._segments: dict[str, tuple[_Segment, ...]] = {}
-        self.lookup = lru_cache(NAMES_REMEMBERED_MAX)(self._lookup)
-        """What the catalog says of an id, decorated as agents do it; None where it is not listed."""
+        self.lookup = lru_cache(NAMES_REMEMBERED_MAX)(self._lookup)  # of an id as agents decorate it; None: not listed
 
     def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
         lookup = self.lookup(model)

@@ -238,11 +238,11 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
 
 
 def _kind(bare: str) -> str:
-    if "://" in bare:
-        return "url"
-    if bare[0] in "@-":
+    if bare[0] in "@-" and "://" not in bare:
         return "mention" if bare[0] == "@" else "flagged"
-    return "path" if "/" in bare or "." in bare else "code name" if "`" in bare else "symbol"
+    return (
+        "url" if "://" in bare else "path" if "/" in bare or "." in bare else "code name" if "`" in bare else "symbol"
+    )
 
 
 class _Said(NamedTuple):

@@ -201,7 +201,6 @@ _BELOW_CHARS = 600
 
 
 def _line_at(source: str, start: int) -> tuple[int, int]:
-    """From `start` to the end of its line."""
     stop = source.find("\n", start)
     return start, len(source) if stop < 0 else stop
 

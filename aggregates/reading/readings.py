@@ -87,9 +87,8 @@ def maker_of(text: str, own: str | None = None) -> str | None:
     if not words.strip():
         return CONTEXT if text.strip() else None
     begun = words[:200].lstrip()
-    if not begun.startswith(_ALL_BEGINNINGS):
-        return None
-    return next(maker for beginning, maker in _MAKERS.items() if begun.startswith(beginning))
+    said = _MAKERS.items() if begun.startswith(_ALL_BEGINNINGS) else ()
+    return next((maker for beginning, maker in said if begun.startswith(beginning)), None)
 
 
 HEAD_CHARS = 24_576
@@ -162,7 +161,6 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def approves(self) -> bool:
-        """Thanks, praise, or that it works."""
         return self.shows("says that it works") or (
             self.shows("phrase:accepting") and not self.shows("only names success")
         )

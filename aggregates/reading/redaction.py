@@ -19,8 +19,7 @@ import msgspec
 
 _T = TypeVar("_T")
 _PASSES_MAX = 4  # taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one
-_APART = "\n\x03\n"
-"""Between two texts that are looked through together: no secret reaches across it, and none begins in its middle."""
+_APART = "\n\x03\n"  # between texts that are looked through together: no secret reaches across it
 
 
 class Finding(NamedTuple):
@@ -286,8 +285,7 @@ _PLACEHOLDER = re.compile(
 )
 _OPENING = ("(", "[", "{", "<")
 _TEMPLATE = re.compile(r"\$\{|\{\{|%\(|%s|<[^<>]*+>|\$\(")
-"""Between the last `<` and its `>` stands neither: a text of nothing but `<` is looked at once."""
-
+# Between the last `<` and its `>` stands neither: a text of nothing but `<` is looked at once.
 _NAME_PARTS = re.compile(r"pass|pwd|secret|token|key|user|cred|conf|env|input|field|arg|value|hash|self|this|get")
 _TYPE_OR_ALGORITHM = re.compile(
     r"(?:u?int|float|[iuf])\d+|utf-?\d|sha-?\d|md\d|base\d|aes|varchar|argon|bcrypt|oauth|string\d?$|http|v\d|rsa"

@@ -62,9 +62,7 @@ OPENERS: dict[Phrase, str] = {
 ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
 _LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
 WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)  # words of the prompts that were written for training
-PAIRS = tuple((line[0], line[1]) for line in _LINES if len(line) == 2)
-"""Pairs of neighbours in those; ^ is a sentence's beginning and $ its end."""
-
+PAIRS = tuple((line[0], line[1]) for line in _LINES if len(line) == 2)  # neighbours; ^ begins a sentence, $ ends it
 _QUESTION_OF = {word: asked for asked, words in QUESTION_HEADS.items() for word in words}
 _VERB_OF = {word: name for name, words in reversed(VERBS.items()) for word in words}
 _OBJECT_OF = {word: name for name, words in reversed(OBJECTS.items()) for word in words}

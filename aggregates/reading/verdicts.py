@@ -36,8 +36,7 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 UnclassifiedReason = Literal["language"]  # it is surely written in a language that is not judged
 Applicability = Literal["applies", "does_not_apply", "unsure"]  # said, not asked of such an intent, or nobody can say
-UndecidedReason = Literal["unchecked", "unseen", "balanced"]
-"""Silence after a change that nothing checked, an answer that was never seen, or evidence that balances."""
+UndecidedReason = Literal["unchecked", "unseen", "balanced"]  # no check, no answer seen, or evidence that balances
 
 
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:

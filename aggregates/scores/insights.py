@@ -98,15 +98,12 @@ def times_at_once(spans: Iterable[tuple[str, int, int]]) -> int:
 
 PAYS_MIN = 20  # of fewer decided goals, of which the habit is sure, nothing is told
 SIDE_MIN = 5  # so many of them must stand on either side
-USUAL_GOALS = 10
-"""Each side is drawn to one's usual rate, as if so many more goals had come out as usual: a handful proves little."""
+USUAL_GOALS = 10  # each side is drawn to one's usual rate, as if so many more goals had come out as usual
 _WIDE = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(BOOLEANS))  # all seven hold together (Bonferroni)
 Tells = Literal["more", "less", "nothing", "too_few"]
 
 
 class Decided(NamedTuple):
-    """Decided goals of a kind, and how many of them were reached."""
-
     earned: frozenset[BooleanName]
     sure: frozenset[BooleanName]
     goals: int

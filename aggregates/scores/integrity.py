@@ -38,20 +38,16 @@ class TurnEvidence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Clear(msgspec.Struct, frozen=True, array_like=True):
-    """A clear, and the files of the work that it put an end to."""
-
     at_us: int
     agent_session_id: str
     turn_id: UUID
-    files: tuple[int, ...]
+    files: tuple[int, ...]  # of the work that it put an end to
 
 
 _T = TypeVar("_T", TurnEvidence, Clear)
 
 
 class Skew(msgspec.Struct, frozen=True):
-    """A fact that told a time too far ahead of the server's."""
-
     received_us: int
     ahead_us: int
 
