@@ -1,4 +1,4 @@
-"""A hundred prompts in ten kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+."""
+"""Ninety prompts in nine kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+."""
 
 import tomllib
 from pathlib import Path
@@ -38,17 +38,6 @@ def test_an_excellent_prompt_is_a_b_plus_at_least(text: str) -> None:
     graded = grade_text(text)
     assert graded.letter in {"B+", "A-", "A", "A+"}
     assert "goal_explicit" in earned(graded)
-
-
-@pytest.mark.parametrize("text", of_kinds("foreign"))
-def test_another_language_is_not_judged(text: str) -> None:
-    graded = grade_text(text)
-    assert (graded.status, graded.reason, graded.score, graded.habits) == ("unclassified", "language", None, ())
-
-
-@pytest.mark.parametrize("text", of_kinds("tiny"))
-def test_a_tiny_prompt_is_no_prompt(text: str) -> None:
-    assert grade_text(text).status == "skipped"
 
 
 FOLLOWED = {

@@ -28,7 +28,6 @@ from aggregates.reading.verdicts import (
     BooleanName,
     Intent,
     Rubric,
-    UnclassifiedReason,
     said_booleans,
 )
 from aggregates.scores.grades import grade_text
@@ -61,16 +60,9 @@ def test_a_navigating_prompt_is_skipped(text: str) -> None:
     assert judge(text) == Rubric("skipped")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("Warum schlägt der Test auf dem Server noch fehl?", "language"),
-        ("给登录页面添加一个按钮吧", "language"),
-        ("[Image #5]", None),
-    ],
-)
-def test_the_judge_abstains_where_its_signals_do_not_hold(text: str, reason: UnclassifiedReason | None) -> None:
-    assert judge(text) == Rubric("unclassified", reason=reason)
+def test_the_judge_abstains_where_its_signals_do_not_hold() -> None:
+    assert judge("Warum schlägt der Test auf dem Server noch fehl?") == Rubric("unclassified", reason="language")
+    assert judge("[Image #5]") == Rubric("unclassified")
 
 
 @pytest.mark.parametrize(

@@ -177,19 +177,6 @@ def test_to_ask_for_a_commit_or_a_merge_is_told_from_what_names_one(text: str, a
     assert read_prompt(text, DIGESTER).shows("asks to commit or merge") is asks
 
 
-@pytest.mark.parametrize(
-    ("end", "fails"),
-    [
-        ("17 failed, 266 passed in 14.22s", True),
-        ("FAILED tests/test_a.py::test_b", True),
-        ("0 failed, 9 passed", False),
-    ],
-)
-def test_what_a_pasted_run_came_to_stands_at_its_end(end: str, fails: bool) -> None:
-    run = "```\n" + "collecting tests of the suite\n" * 90 + end + "\n```"
-    assert read_prompt(run, DIGESTER).shows("pastes a failure") is fails
-
-
 def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     done = read_response("I changed the parser. All tests pass.", DIGESTER)
     failing = read_response("I could not find the file.", DIGESTER)

@@ -15,7 +15,6 @@ from aggregates.scores.grades import (
     Tally,
     grade_text,
     mean_interval,
-    median,
     personal_tier,
     prompt_verdict,
     rubric_letter,
@@ -160,18 +159,6 @@ def test_the_skill_index_and_the_worst_pillar(
     """100 x the mean of the shares that applied, and the lowest of them."""
     assert skill_index(hits, applied) == index
     assert worst_pillar(hits, applied) == worst
-
-
-@table(
-    ("values", "middle"),
-    {
-        "of nothing it is 0": ([], 0.0),
-        "of four it is between the two in the middle": ([4.0, 1.0, 10.0, 3.0], 3.5),
-    },
-)
-def test_a_median(values: list[float], middle: float) -> None:
-    assert median(values) == middle
-    assert median(reversed(values)) == middle
 
 
 @pytest.mark.parametrize(
