@@ -17,8 +17,7 @@ from projections.derive.developers import PromptTexts, rebuild_sub_sessions, ref
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.sessions import rebuild_session, touched_from
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
-from projections.facts.prices import newest_book, reprice
-from projections.facts.rows import BEGINNING_US, Digesters, Rows, flag_skews, write_rows
+from projections.facts.rows import BEGINNING_US, Digesters, Rows, flag_skews, newest_book, reprice, write_rows
 from projections.facts.telemetry import newly_detailed, settle_duplicates
 from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array
 

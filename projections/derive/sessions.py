@@ -18,8 +18,7 @@ from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.turn import CapturedResponse, Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Capture, PlacedObservation, build_turns
-from projections.facts.prices import priced
-from projections.facts.rows import BEGINNING_US, END_US, Rows, insert
+from projections.facts.rows import BEGINNING_US, END_US, Rows, insert, priced
 from projections.facts.telemetry import line_counts
 from projections.reader import TextRef, bodies, json_array, pack, unpack
 

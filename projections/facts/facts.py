@@ -19,9 +19,18 @@ from aggregates.retained import RetainedReading, retain_prompt, retain_response
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
 from aggregates.turns.turn import CapturedResponse
 from aggregates.turns.turns import Capture
-from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
-from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted
+from projections.facts.rows import (
+    BEGINNING_US,
+    Digesters,
+    Reprice,
+    Rows,
+    add_capture,
+    add_flags,
+    answer_price,
+    host_name,
+    trusted,
+)
 from projections.facts.telemetry import add_points, add_records
 from projections.reader import Reader, owner, pack
 

@@ -18,8 +18,7 @@ from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
 from aggregates.turns.turn import Observation, observe
 from aggregates.turns.turns import Capture, PlacedObservation, of_sub_agent
-from projections.facts.prices import price_of
-from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted
+from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, price_of, trusted
 from projections.reader import json_array, owner, pack
 
 REPORTED = "reported"  # the kind of a cost that the agent itself told

@@ -19,7 +19,7 @@ import trio
 
 from aggregates.event import Unavailable
 from projections import prices
-from projections.facts.prices import COLUMNS, changed_rows, stretch_end
+from projections.facts.rows import COLUMNS, changed_rows, stretch_end
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged

@@ -16,7 +16,7 @@ from sqlite_utils import Database
 from aggregates.event import Scope, Words
 from aggregates.reading.verdicts import BOOLEANS
 from aggregates.retained import ReadingsRetained
-from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
+from projections.facts.rows import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select

@@ -9,7 +9,7 @@ from uuid import UUID
 import duckdb
 
 from aggregates.event import Scope
-from projections.facts.prices import COLUMNS
+from projections.facts.rows import COLUMNS
 from projections.prices import Coverage, Reading, TeamWindow, live_part
 from projections.reader import Reader
 from svc.archive.folder import Archive

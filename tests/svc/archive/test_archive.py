@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from projections.facts.prices import COLUMNS
+from projections.facts.rows import COLUMNS
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected
 from tests.support.facts import HOUR, MONDAY, empty_views
 from tests.support.requests import (
