@@ -1,14 +1,15 @@
-"""The folder is its owner's alone: an open one is closed or refused, and no umask opens what is written into it."""
+"""The folder is its owner's alone: an open one is closed or refused, no umask opens it, and who holds it is said."""
 
 import os
 import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from svc.log.folder import LOCK, FolderInUse, FolderUnusable, held
+from svc.log.folder import LOCK, RUNNING, FolderInUse, FolderUnusable, Running, held, note_running
 from tests.support.otlp import claude, logs
 from tests.support.process import Program, Server, svc
 
@@ -142,3 +143,19 @@ def test_a_lock_that_was_taken_away_is_no_lock(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Path, "open", too_late)
     with pytest.raises(FolderInUse, match="try again"), held(tmp_path):
         pass
+
+
+def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
+    """Process and addresses: with several folders nobody knows which one it is."""
+    with held(tmp_path):
+        note_running(tmp_path, "http://127.0.0.1:4318", "http://127.0.0.1:8318")
+        said = rf"process id {os.getpid()} \(intake=http://127.0.0.1:4318 api=http://127.0.0.1:8318\): stop it first"
+        with pytest.raises(FolderInUse, match=said), held(tmp_path):
+            pass
+
+
+def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path) -> None:
+    for _ in range(2):
+        with held(tmp_path), pytest.raises(FolderInUse, match="another svc process: wait until"), held(tmp_path):
+            pass
+        (tmp_path / RUNNING).write_bytes(msgspec.json.encode(Running(2**22 + 1, "http://a", "http://b")))
