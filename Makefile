@@ -58,7 +58,7 @@ cluster: dev
 SPRAYED = svc/processes svc_http/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \
 	svc/hook/test_hook_process.py svc/importing/test_import_elsewhere.py svc/cli/test_scoring.py \
 	svc/cli/test_people_commands.py svc/test_connections.py svc/test_admin_socket.py svc/test_seeing_inside.py \
-	svc/test_alerts.py svc/test_pages.py svc/maintenance/test_export_process.py
+	svc/test_deploy_files.py svc/test_pages.py svc/maintenance/test_export_process.py
 cluster-tests: dev
 	TEST_NODES=3 $(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -rfEs $(addprefix tests/,$(SPRAYED))
 

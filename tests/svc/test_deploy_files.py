@@ -1,17 +1,24 @@
-"""What `deploy/` says of the program is true of it: flags, settings, ports, paths, how long a stop takes."""
+"""What `deploy/` says of the program is true of it: settings, ports, paths, metrics, versions."""
 
+import json
 import re
+import runpy
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from svc import NEXT
 from svc.cli import COMMANDS
 from svc.process import MIB_BYTES
 from svc.serving import STOP_SECONDS
 from svc.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 from svc_http.bodies import EXPORT_BYTES_MAX
-from tests.support.process import ROOT
+from tests.support.process import ROOT, init, serving
 
 DEPLOY = ROOT / "deploy"
 FILES = sorted(path.name for path in DEPLOY.iterdir() if path.is_file())
@@ -102,3 +109,100 @@ def test_the_proxy_lets_the_largest_export_through() -> None:
     assert megabytes * MIB_BYTES >= EXPORT_BYTES_MAX
     assert "proxy_buffering off" in text("nginx.conf").partition("/v1/score_v3/events")[2]
     assert 'proxy_set_header X-Internal-Secret ""' in text("nginx.conf")
+
+
+def built(folder: Path) -> str:
+    found: str = runpy.run_path(str(folder / "deploy" / "version.py"))["version"]()
+    return found
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """As somebody, on no signature."""
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("deploy/version.py", "svc/__init__.py"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_folder_without_git_is_of_the_next_version_unreleased(folder: Path) -> None:
+    """As the source tree of an image is."""
+    assert built(folder) == f"{NEXT}.dev0"
+
+
+def test_a_source_archive_tells_its_version(folder: Path) -> None:
+    (folder / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 3.2.1\nSummary: y\n")
+    assert built(folder) == "3.2.1"
+
+
+def test_a_clone_counts_the_commits_since_the_tag(folder: Path) -> None:
+    """Without any tag all of them; at a tag it is the tag's own."""
+    git(folder, "init")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "first")
+    assert built(folder).startswith(f"{NEXT}.dev1+g")
+    git(folder, "tag", "not-a-version")
+    git(folder, "tag", "v0.9.0rc1")
+    assert built(folder) == "0.9.0rc1"
+    git(folder, "commit", "--allow-empty", "-m", "second")
+    assert built(folder).startswith(f"{NEXT}.dev1+g")
+
+
+RULES = ROOT / "deploy" / "prometheus-rules.yml"
+DASHBOARD = ROOT / "deploy" / "grafana-dashboard.json"
+SUFFIXES = ("_total", "_bucket", "_count", "_sum")
+OF_PROMETHEUS = {"up"}
+NAME = re.compile(r"\b((?:svc|process)_[a-z_]+|up)\b(?![(])")
+
+
+def asked(expression: str) -> set[str]:
+    return set(NAME.findall(expression)) - OF_PROMETHEUS
+
+
+def expressions() -> list[str]:
+    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    rules = re.findall(r"^ +expr: (.+)$", RULES.read_text(), re.MULTILINE)
+    return [*rules, *(target["expr"] for panel in panels for target in panel["targets"])]
+
+
+@pytest.fixture(scope="module")
+def exposed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of all that a server with backups exposes."""
+    folder = tmp_path_factory.mktemp("alerts")
+    key = init(folder / "var")["key"]
+    (folder / "svc.toml").write_text("backup_every = 24\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with serving(folder / "var", key) as server:
+            server.intake.post("/v1/prompts", json={"prompt_text": "fix it", "tool_session_id": "s"})
+            names = {each.name for each in text_string_to_metric_families(server.api.get("/metrics").text)}
+    return names | {name + suffix for name in names for suffix in SUFFIXES}
+
+
+@pytest.mark.process
+@pytest.mark.one_folder("backups of the folder are on")
+def test_rules_and_panels_name_metrics_that_there_are(exposed: set[str]) -> None:
+    """A metric that was renamed would leave an alert that never fires."""
+    wanted = {name for expression in expressions() for name in asked(expression)}
+    assert len(wanted) > 15
+    assert wanted - exposed == set()
+
+
+def test_every_rule_says_how_bad_it_is_and_what_to_do() -> None:
+    parts = re.split(r"^ +- alert: ", RULES.read_text(), flags=re.MULTILINE)[1:]
+    assert len(parts) >= 10
+    for part in parts:
+        assert re.search(r"severity: (critical|warning|info)", part), part
+        assert "summary: " in part
+        assert "description: " in part
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_prometheus_takes_the_rules() -> None:
+    """By its own tool."""
+    subprocess.run(["promtool", "check", "rules", str(RULES)], check=True, capture_output=True)
