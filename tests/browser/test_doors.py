@@ -1,11 +1,15 @@
-"""Nobody gets in by a page: forged requests, frames, borrowed, chosen and stolen cookies."""
+"""Who gets in by a page and who does not: keys, a provider, links in mails; forged requests, frames, stolen cookies."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import httpx
 from playwright.sync_api import Browser, Page
 
-from tests.browser.house import Running
+from tests.browser.house import Running, serving
+from tests.support.process import svc
+from tests.support.provider import CLIENT, SECRET, provider
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ELSEWHERE = "http://127.0.0.1:1/"
@@ -53,3 +57,41 @@ def test_a_page_from_elsewhere_presses_no_button_and_frames_no_page(
         answer = httpx.post(f"{running.api}/sign-out", headers=FORM | _cookie(cookies) | site)
         assert answer.status_code == 403, site
     assert httpx.get(running.api, headers=_cookie(cookies)).status_code == 200
+
+
+MAIL = "http://mail.example/"
+
+
+def test_the_button_leads_there_and_back(tmp_path: Path, browser: Browser) -> None:
+    """To the page that one wanted to see, signed in, with nothing left of the way."""
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    secret.chmod(0o600)
+    with provider() as there:
+        told = {"SVC_OIDC_ISSUER": there.issuer, "SVC_OIDC_CLIENT_ID": CLIENT, "SVC_OIDC_NAME": "Acme"}
+        with serving(told | {"SVC_OIDC_CLIENT_SECRET_FILE": str(secret)}) as running:
+            svc("developer", "set", "Owner", "--email", "ana@example.com", "--var", running.var)
+            there.person = {"sub": "ana", "email": "ana@example.com", "email_verified": True}
+            there.waits = True  # somebody presses a button over there, so the way back begins there
+            context = browser.new_context(base_url=running.api)
+            page = context.new_page()
+            page.goto("/goals")
+            page.get_by_role("button", name="Sign in with Acme").click()
+            page.get_by_role("link", name="Yes, it is me").click()
+            page.wait_for_url("**/goals")
+            assert "Owner" in page.inner_text("header")
+            assert [each["name"][:11] for each in context.cookies()] == ["svc_session"]
+            context.close()
+
+
+def test_a_link_in_a_mail_signs_in(running: Running, browser: Browser) -> None:
+    link = svc("open", "--var", running.var, "--print").stdout.strip()
+    context = browser.new_context()
+    page: Page = context.new_page()
+    page.route(MAIL, lambda route: route.fulfill(content_type="text/html", body=f'<a href="{link}">Come in</a>'))
+    page.goto(MAIL)
+    page.click("a")
+    page.get_by_role("button", name="Sign in as").click()
+    page.wait_for_url(re.compile(rf"{re.escape(running.api)}/(sign-in)?$"))
+    assert page.url == f"{running.api}/"
+    context.close()

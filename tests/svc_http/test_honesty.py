@@ -11,10 +11,15 @@ from typing import Any
 
 import pytest
 
+from aggregates.event import Scope
+from projections.facts.facts import ARRIVALS_MAX
+from svc_http.ports import REFUSALS_MAX, Arrivals
 from tests.support import otlp
-from tests.support.facts import HOUR, SECOND
-from tests.support.otlp import NOW_US
-from tests.svc_http.house import Caller, House, prompt
+from tests.support.facts import HOUR, SECOND, Log, edit
+from tests.support.otlp import NOW_US, claude, logs, span, traces
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY
+from tests.svc_http.browsing import signs_in
+from tests.svc_http.house import Caller, House, bearer, prompt
 from tests.svc_http.routes.test_reads import V3
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
@@ -218,3 +223,67 @@ async def test_no_table_holds_a_secret(house: House, intake: Caller) -> None:
     tables = "\n".join(house._views.iterdump())
     assert secret not in tables
     assert len({*re.findall("redacted-[0-9a-f]{32}", tables)}) == 2  # the session, and what is nothing but the secret
+
+
+CONFIG = "/v1/plugin/config"
+
+
+async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Caller) -> None:
+    """With the time of the last; to nobody else."""
+    house.clock_us += 1_000_000
+    sent = await intake.post("/v1/logs", logs(claude("user_prompt", {"prompt": "Add a test.", "session.id": "s1"})))
+    assert sent.status == 200, sent.body
+    await intake.post("/v1/prompts", {"prompt_text": "Add a test.", "tool_session_id": "s", "source": "codex"})
+    told = (await intake.get(CONFIG)).json
+    assert [(each["source"], each["signal"], each["requests"]) for each in told["arrivals"]] == [
+        ("claude-code", "logs", 1),
+        ("codex", "prompts", 1),
+    ]
+    assert told["refusals"] == []
+    assert (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json["arrivals"] == []
+
+
+async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
+    """The log knows when each signal last came; an import of old work is none, and others' are others'."""
+    signs_in(house)
+    for scope, source in ((ANA_SCOPE, "codex"), (Scope(ACME, BEN), "gemini")):
+        log = Log(scope)
+        log.now_us = house.clock_us
+        log.prompt(f"s of {source}", "Add a test", house.clock_us, source=source)
+        log.records(f"s of {source}", edit(house.clock_us))  # as an import reads it
+        house.has_seen(log)
+    shown = (await api.using({"Cookie": "svc_session=ana's"}).get("/mine")).body.decode()
+    assert "codex</th><td>prompts</td>" in shown
+    assert "gemini" not in shown
+    assert "<td>logs</td>" not in shown
+
+
+async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(intake: Caller) -> None:
+    """One that follows the conventions for generative AI is read. What svc cannot read is told where figures stand:
+    a day without figures is not taken for a day without work."""
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c1", "gen_ai.usage.input_tokens": 5}
+    today = "/v1/score_v3/today-summary"
+    assert (await intake.get(today)).json["unknown_agents"] == []
+    for told, service in (({"x": 1}, "windmill"), (asked, "crush")):
+        assert (await intake.post("/v1/traces", traces(span("a span", told), service=service))).status == 200
+    known = [each["source"] for each in (await intake.get(CONFIG)).json["arrivals"]]
+    assert known == ["crush", "unknown agent windmill"]
+    assert (await intake.get(today)).json["unknown_agents"] == ["unknown agent windmill sends traces"]
+
+
+async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
+    assert (await intake.post("/v1/prompts", {"prompt_text": " ", "tool_session_id": "s"})).status == 400
+    (refusal,) = (await intake.get(CONFIG)).json["refusals"]
+    assert (refusal["path"], refusal["status"]) == ("/v1/prompts", 400)
+    assert "prompt_text is blank" in refusal["message"]
+
+
+def test_no_sender_makes_it_grow() -> None:
+    arrivals, names = Arrivals(0), ARRIVALS_MAX + 9
+    for number in range(names):
+        arrivals.took(ANA, f"agent{number}", "logs", number)
+        arrivals.refused(ANA, "/v1/logs", 400, "no", number)
+    taken, refused = arrivals.of(ANA)
+    assert (len(taken), len(refused)) == (ARRIVALS_MAX, REFUSALS_MAX)
+    assert f"agent{names - 1}" in {each.source for each in taken}
+    assert arrivals.of(BEN) == ([], [])
