@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import trio
+import trio.testing
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.events import CaptureRecords
-from aggregates.event import Unavailable
+from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
@@ -18,6 +20,7 @@ from svc.actors.actors import AHEAD_EVENTS_MAX
 from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, open_service
 from svc.settings import Settings
 from svc.views.projector import Ticker
+from svc.views.views import POINTER
 from tests.support.household import Household, household
 
 TEXT = "Fix src/a.py and run pytest"
@@ -170,3 +173,50 @@ async def test_a_service_that_ends_by_an_error_leaves_no_file_open(tmp_path: Pat
 def _open_files(folder: Path) -> list[Path]:
     links = (each for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
     return [path for path in (each.readlink() for each in links) if path.is_relative_to(folder)]
+
+
+@pytest.fixture
+async def reopened(tmp_path: Path) -> AsyncIterator[Household]:
+    """With a prompt in it, started again over tables that are built anew: whoever looks at once sees all of it."""
+    async with household(tmp_path / "var") as first:
+        await first.prompt("Fix src/a.py")
+    (tmp_path / "var" / POINTER).unlink()
+    async with household(tmp_path / "var") as again:
+        assert (await again.service.standing(again.owner)).position == again.service.store.head()
+        yield again
+
+
+async def test_what_is_followed_moves_with_the_log_and_ends_with_the_server(reopened: Household) -> None:
+    """A change wakes who waits for it, the same step again does not; after the end nobody waits."""
+    service, scope = reopened.service, reopened.owner
+    began = await service.standing(scope)
+    with trio.move_on_after(0.05) as waited:
+        await service.moved(began.steps)
+    assert waited.cancelled_caught
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reopened.prompt, "Fix src/b.py")
+        with trio.fail_after(5):
+            assert await service.moved(began.steps)
+    now = await service.standing(scope)
+    assert now.position > began.position
+    assert now.changed > began.steps
+    assert (await service.standing(Scope(scope.organization_id, uuid4()))).changed == 0
+
+    async def stopped_soon() -> None:
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        service.stop_following()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stopped_soon)
+        with trio.fail_after(5):
+            assert not await service.moved(10**6)
+    assert not await service.moved(0)
+
+
+async def test_a_replay_is_a_change_for_everybody(reopened: Household) -> None:
+    began = await reopened.service.standing(reopened.owner)
+    reopened.service.start_replay(None)
+    with trio.fail_after(10):
+        assert await reopened.service.moved(began.steps)
+    now = await reopened.service.standing(reopened.owner)
+    assert (now.position, now.changed) == (began.position, now.steps)
