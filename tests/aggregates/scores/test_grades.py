@@ -106,6 +106,12 @@ def test_an_interval_holds_the_rate_over_all_and_over_decided_ones(data: st.Data
     assert [share.low, share.high] == pytest.approx([found.low / 100, found.high / 100])
 
 
+def test_eleven_of_fifteen_fits_48_to_89_in_100() -> None:
+    found = Tally(total=15, crushed=11, undecided=0, possible=0).interval()
+    assert found is not None
+    assert (round(found.low), round(found.high), found.confidence) == (48, 89, 0.95)
+
+
 def test_of_nothing_there_is_no_interval() -> None:
     assert Tally(0, 0, 0, 0).interval() is None
     assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
