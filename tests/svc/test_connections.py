@@ -66,6 +66,7 @@ def test_a_connection_that_breaks_hypercorn_does_not_stop_the_service(tmp_path: 
                 body = {"prompt_text": "Fix the crash", "tool_session_id": f"s{number}"}
                 assert newcomer.post("/v1/prompts", json=body).status_code == 201
         assert server.api.get("/health").status_code == 200
+        assert server.api.post("/mcp", json={}).status_code == 404, "the setting is off by default"
         assert server.stop() == 0
     assert "begins again" in (tmp_path / "var.log").read_text()
 
