@@ -28,9 +28,9 @@ from svc.cli import COMMANDS
 from svc.cli import main as svc
 from svc.metrics import Metrics
 from svc.service import open_service
+from tests.support.basics import FixedClock
 from tests.support.described import described
 from tests.support.explained import demo_page
-from tests.support.memory import FixedClock
 from tests.svc_http.doors import WHO, all_doors
 from tests.svc_http.isolation import Matrix, matrix, tables
 

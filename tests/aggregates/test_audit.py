@@ -16,8 +16,7 @@ from aggregates.people.directory import Directory
 from aggregates.reports.events import BackfillRequested
 from aggregates.retained import ForgetOrdered
 from svc_http.routes.people import as_table
-from tests.support.log import named
-from tests.support.people import ACME, ANA, BEN, BEN_KEY, EVE, NOW_US, OTHER, company, issue, key_of
+from tests.support.basics import ACME, ANA, BEN, BEN_KEY, EVE, NOW_US, OTHER, company, issue, key_of, named
 
 TEAM = named("core")
 

@@ -16,8 +16,7 @@ from aggregates.sub_sessions.sub_session import EditTitle
 from aggregates.telemetry import otlp
 from svc.log.codec import Codec, NewEvent
 from svc.log.vault import Vault
-from tests.support.log import named
-from tests.support.memory import MemoryKeys
+from tests.support.basics import MemoryKeys, named
 from tests.support.otlp import counter, log, logs, metrics, pairs, span, taken, traces
 
 SECRET, WORD = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "zebrafinch"

@@ -12,7 +12,7 @@ from aggregates.event import Context, Decision, Digester, Done, Event, Reason, R
 from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
-from tests.support.log import named
+from tests.support.basics import named
 
 ACME, OTHER = named("acme"), named("other")
 ANA, BEN = named("ana"), named("ben")

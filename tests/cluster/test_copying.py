@@ -12,8 +12,8 @@ from svc.maintenance.verify import verify
 from svc.process import READ_BYTES_MAX, Place
 from tests.cluster import copying
 from tests.cluster.copying import copy_log
+from tests.support.basics import new, prompt
 from tests.support.household import household, no_progress, rebuilt
-from tests.support.log import new, prompt
 
 
 async def test_a_log_goes_into_postgres_and_back(

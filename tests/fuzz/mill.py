@@ -17,9 +17,8 @@ from svc.log.vault import Vault
 from svc.views.replay import digests
 from svc.views.views import step
 from svc_http.app import build_api, build_intake
+from tests.support.basics import ANA_KEY, MemoryKeys, open_memory_store
 from tests.support.facts import NAMESPACE, empty_views
-from tests.support.memory import MemoryKeys, open_memory_store
-from tests.support.people import ANA_KEY
 from tests.support.tables import lines_of
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
 

@@ -16,9 +16,9 @@ from svc.jobs.catalog import CatalogUnusable, read_file
 from tests.fuzz.mill import MILL, Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
 from tests.support import chats, rollouts, transcripts
+from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.catalogs import CHANGE, list_rate, lookup, rate
 from tests.support.otlp import claude, logs
-from tests.support.people import ANA_SCOPE, NOW_US
 from tests.svc_http.house import DIGESTER
 
 CLAUDE_CODE: list[dict[str, Any]] = [

@@ -24,9 +24,8 @@ from svc.hook.captures import AGENTS, captured
 from svc.hook.machine import Connection, OpenPrompt
 from tests.fuzz.mill import MILL, Mill, drawn_ids
 from tests.fuzz.odd import as_json, bent, damaged, examples, packed, values
-from tests.support.log import named
+from tests.support.basics import ACME, ANA, NOW_US, named
 from tests.support.otlp import SPAN, claude, log, logs, metrics, span, traces
-from tests.support.people import ACME, ANA, NOW_US
 
 DOCUMENTED = {200, 201, 204, 400, 404, 409, 413, 415}
 """What docs/wire.md says of intake, but for credentials, capacity and time."""

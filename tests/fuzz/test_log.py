@@ -18,8 +18,8 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from tests.fuzz.mill import replayed
 from tests.fuzz.odd import damaged, examples
+from tests.support.basics import MemoryKeys, MemoryRecorder, open_memory_store
 from tests.support.facts import MINUTE, MONDAY, NAMESPACE, Log, edit, request, shell
-from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 
 def _history() -> list[Event]:

@@ -23,7 +23,7 @@ from svc.service import open_service
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc_http.app import build_api
-from tests.support.memory import FixedClock
+from tests.support.basics import FixedClock
 from tests.svc_http.house import Caller
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from svc.log.vault import Vault
 from svc.process import Place
 from tests.golden import folder
 from tests.golden.folder import Json, answers, expected, rebuilt_tables, stored_events, words_of
-from tests.support.memory import MemoryKeys
+from tests.support.basics import MemoryKeys
 from tests.support.postgres import Postgres, in_schema
 from tests.support.process import svc
 

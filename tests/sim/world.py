@@ -22,7 +22,7 @@ from tests.cluster.sprayed import database
 from tests.sim import fate as fates
 from tests.sim.fate import Fate, Place
 from tests.sim.life import Answer, Life, Lost, Side
-from tests.support.memory import FixedClock, MemoryRecorder
+from tests.support.basics import FixedClock, MemoryRecorder
 from tests.support.postgres import shared_store_in
 
 StoreKind = Literal["memory", "sqlite", "nodes"]  # `nodes`: three over one PostgreSQL

@@ -6,9 +6,9 @@ from typing import Any
 
 from svc.cli.scoring import PARTS, lines_of
 from svc_http.app import build_api
+from tests.support.basics import ANA_KEY, ANA_SCOPE
 from tests.support.facts import DAY
 from tests.support.household import import_demo
-from tests.support.people import ANA_KEY, ANA_SCOPE
 from tests.svc_http.house import DIGESTER, Caller, House, bearer
 
 HEAD = """# Two explanations

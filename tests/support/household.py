@@ -26,7 +26,7 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc.views.views import current_file
-from tests.support.memory import FixedClock
+from tests.support.basics import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
 PLANTED = "heliotrope-4711"

@@ -12,7 +12,7 @@ from aggregates.records.record import Record
 from aggregates.telemetry.draft import Exchange
 from svc.importing.exchange import Memory, Reader
 from svc.importing.importer import FORMATS, ImportReport, import_transcripts
-from tests.support.log import ANA, named
+from tests.support.basics import ANA, named
 
 
 class Actor:

@@ -12,10 +12,10 @@ import msgspec
 import trio
 
 from aggregates.event import Scope
+from tests.support.basics import ACME, BEN
 from tests.support.described import path_of
 from tests.support.facts import DAY
 from tests.support.household import import_demo
-from tests.support.people import ACME, BEN
 from tests.svc_http.house import DIGESTER, Answer
 from tests.svc_http.isolation_world import WORD, Ask, Row, World, ask, rows
 

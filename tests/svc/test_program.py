@@ -10,7 +10,7 @@ from svc.cli.serving import _welcome
 from svc.process import typed
 from svc.serving import Initialized
 from svc.settings import Settings
-from tests.support.log import ANA, BEN
+from tests.support.basics import ANA, BEN
 
 
 @pytest.fixture

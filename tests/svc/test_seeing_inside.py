@@ -16,8 +16,7 @@ from svc.log.store import StoreUnavailable
 from svc.logs import count_errors, set_up_logs
 from svc.metrics import Metrics
 from svc_http.listener import REQUEST_ID
-from tests.support.log import named
-from tests.support.people import ACME, ANA
+from tests.support.basics import ACME, ANA, named
 from tests.support.process import Server, init, serving
 
 PLANTED = "the merger with Initech is secret"

@@ -10,9 +10,8 @@ from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
 from aggregates.people import acts
 from svc_http.routes.people import digest_of
+from tests.support.basics import ACME, ANA, NOW_US, carry_out, named
 from tests.support.facts import Log
-from tests.support.log import named
-from tests.support.people import ACME, ANA, NOW_US, carry_out
 from tests.svc_http.house import Answer, Caller, House
 
 BENS, ANAS = ({"Cookie": f"svc_session={name}"} for name in ("ben's", "ana's"))

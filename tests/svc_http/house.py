@@ -32,8 +32,8 @@ from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
 from svc_http import ports
+from tests.support.basics import ANA_KEY, NOW_US, company
 from tests.support.facts import Log, Placed, empty_views
-from tests.support.people import ANA_KEY, NOW_US, company
 from tests.support.requests import spending_in_views
 
 P = ParamSpec("P")

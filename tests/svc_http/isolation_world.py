@@ -18,11 +18,24 @@ from aggregates.prices.catalog import PublishCatalog, Served
 from svc_http.app import build_api, build_intake
 from svc_http.pages.rendering import file_url
 from svc_http.routes.people import digest_of
+from tests.support.basics import (
+    ACME,
+    ANA,
+    ANA_KEY,
+    BEN,
+    BEN_KEY,
+    EVE,
+    EVE_KEY,
+    NOW_US,
+    OTHER,
+    carry_out,
+    issue,
+    key_of,
+    named,
+)
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
-from tests.support.log import named
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal
 from tests.svc_http.routes.test_control import a_prompt
 

@@ -21,8 +21,7 @@ from svc_http import ports as lane
 from svc_http.app import build_api, build_intake
 from svc_http.bodies import AT_ONCE_MAX, SMALL_BYTES_MAX, Body
 from svc_http.tools import with_tools
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of
+from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of, named
 from tests.svc_http.browsing import ANAS, press, signs_in
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
 

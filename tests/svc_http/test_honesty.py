@@ -15,9 +15,9 @@ from aggregates.event import Scope
 from projections.facts.facts import ARRIVALS_MAX
 from svc_http.ports import REFUSALS_MAX, Arrivals
 from tests.support import otlp
+from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY
 from tests.support.facts import HOUR, SECOND, Log, edit
 from tests.support.otlp import NOW_US, claude, logs, span, traces
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY
 from tests.svc_http.browsing import signs_in
 from tests.svc_http.house import Caller, House, bearer, prompt
 from tests.svc_http.routes.test_reads import V3

@@ -10,7 +10,7 @@ import pytest
 
 from aggregates.event import Scope
 from tests.pages import check, doors
-from tests.support.people import ACME, BEN
+from tests.support.basics import ACME, BEN
 from tests.svc_http.house import House
 from tests.svc_http.isolation import OTHERS, matrix
 from tests.svc_http.isolation_world import HEADERS, World, rows, table

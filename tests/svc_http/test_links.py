@@ -11,9 +11,8 @@ from aggregates.ids import membership_stream
 from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.people.entry import Account
 from svc_http.routes.people import digest_of
+from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, NOW_US, issue, key_of, named
 from tests.support.facts import DAY, MINUTE
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, NOW_US, issue, key_of
 from tests.svc_http.browsing import (
     ANAS,
     BENS,

@@ -11,7 +11,7 @@ import trio.testing
 
 from svc_http.app import build_api, build_intake
 from svc_http.listener import Pace
-from tests.support.people import ANA_KEY
+from tests.support.basics import ANA_KEY
 from tests.svc_http.house import SECRET, Caller, House, bearer, internal, prompt
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import svc_http.pages
 from svc_http.routes.people import digest_of
+from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
-from tests.support.people import ANA_SCOPE, BEN, NOW_US
 from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words, words_of
 from tests.svc_http.house import Caller, House
 

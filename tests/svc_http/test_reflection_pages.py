@@ -17,8 +17,8 @@ from projections.facts import reports as rows
 from svc_http.app import build_api
 from svc_http.pages import figures
 from tests.projections.scores.test_throttle import failed
+from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
-from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
 from tests.svc_http.house import Caller, House, Workshop

@@ -14,9 +14,9 @@ from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallabl
 from svc.serving import bound_socket
 from svc_http.app import build_api
 from svc_http.routes import sub_sessions as events
+from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US
 from tests.support.event_streams import Stream
 from tests.support.facts import Log
-from tests.support.people import ANA_KEY, ANA_SCOPE, NOW_US
 from tests.svc_http.house import House
 
 LARGE = bytes(range(256)) * 4 * 4096  # 4 MiB: more than the sockets of both sides hold

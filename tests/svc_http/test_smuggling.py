@@ -16,9 +16,8 @@ from werkzeug.datastructures import Headers
 from aggregates.people.directory import Directory, Key
 from aggregates.people.entry import authenticate
 from svc_http.app import build_api, build_intake
+from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of, named
 from tests.support.described import described
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of
 from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, prompt
 from tests.svc_http.isolation_world import rows
 

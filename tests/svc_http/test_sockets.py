@@ -15,7 +15,7 @@ from svc_http import bodies, listener
 from svc_http.app import build_api, build_intake
 from svc_http.bodies import FRAME_BYTES_MAX
 from svc_http.listener import UNREAD_BYTES_MAX
-from tests.support.people import ANA_KEY
+from tests.support.basics import ANA_KEY
 from tests.svc_http.house import SECRET, House
 
 _PIECE = b"a" * 64 * 1024

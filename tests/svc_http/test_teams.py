@@ -9,8 +9,8 @@ from aggregates.event import Scope
 from aggregates.people.acts import ChangeOrganization, RemoveTeamMember
 from aggregates.scores.grades import PEER_RANGES_MAX, compare
 from aggregates.times import US_PER_DAY
+from tests.support.basics import ACME, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND
-from tests.support.people import ACME, ANA_SCOPE, BEN, NOW_US
 from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, works
 from tests.svc_http.house import Answer, Caller, House
 

@@ -12,8 +12,7 @@ from aggregates.people import directory as records
 from aggregates.people.decide import decide_people
 from aggregates.people.directory import Directory
 from aggregates.times import iso
-from tests.support.log import named
-from tests.support.people import (
+from tests.support.basics import (
     ACME,
     ANA,
     ANA_KEY,
@@ -26,6 +25,7 @@ from tests.support.people import (
     company,
     issue,
     key_of,
+    named,
     why,
 )
 

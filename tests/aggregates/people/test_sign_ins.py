@@ -8,8 +8,7 @@ from aggregates.ids import link_stream, membership_stream, sign_in_stream
 from aggregates.people import acts, entry
 from aggregates.people.directory import Directory, Key, Link
 from aggregates.times import US_PER_DAY, US_PER_SECOND
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, why
+from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, named, why
 
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
 END_US = NOW_US + 60 * US_PER_SECOND

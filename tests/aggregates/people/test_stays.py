@@ -10,8 +10,7 @@ from aggregates.ids import membership_stream
 from aggregates.people import acts
 from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.times import Window
-from tests.support.log import named
-from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company
+from tests.support.basics import ACME, ANA, BEN, EVE, carry_out, company, named
 from tests.support.tables import table
 
 HOUR = 3_600_000_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aggregates.reading import redaction
 from aggregates.reading.redaction import find_secrets, redact, redact_among
 from aggregates.telemetry.envelope import without_secrets
-from tests.support.log import ANA
+from tests.support.basics import ANA
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
 _HEX = hashlib.sha256(b"not a real secret").hexdigest()

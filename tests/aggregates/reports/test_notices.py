@@ -26,7 +26,7 @@ from aggregates.reports.events import ReportNoticeTried, ReportPeriod, ReportReq
 from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, report_figures
 from aggregates.times import parse_instant
 from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
-from tests.support.log import named
+from tests.support.basics import named
 
 SECOND_US = 1_000_000
 WEEK = ReportPeriod(

@@ -26,7 +26,7 @@ from aggregates.reports.events import (
     request_report,
 )
 from aggregates.times import US_PER_DAY, iso, parse_instant
-from tests.support.log import named
+from tests.support.basics import named
 
 ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
 FIRST = named("first report")

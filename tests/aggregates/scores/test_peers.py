@@ -18,9 +18,8 @@ from aggregates.people.acts import (
 from aggregates.people.directory import Directory
 from aggregates.scores.grades import Baseline, Basis, Distribution, PeerRanges, cohort_of, compare
 from aggregates.times import US_PER_DAY, Window
+from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company, named
 from tests.support.facts import HOUR
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company
 from tests.support.tables import table
 
 WEEK = [50.0, 100.0, 0.0, 40.0, 60.0, 80.0, 90.0]

@@ -10,7 +10,7 @@ from aggregates.decide import decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done
 from aggregates.ids import overrides_stream
 from aggregates.sub_sessions import sub_session as said
-from tests.support.log import named
+from tests.support.basics import named
 
 _ANA, _CAPTURE, _TURN = named("ana"), named("capture"), named("turn")
 _BY: dict[str, Any] = {"organization_id": named("acme"), "developer_id": _ANA}

@@ -22,8 +22,8 @@ from projections.facts.reports import (
     report,
     reports,
 )
+from tests.support.basics import named
 from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, project, reader, tables
-from tests.support.log import named
 
 PERIOD = ReportPeriod(name="daily", start_us=MONDAY, end_us=MONDAY + DAY, timezone="UTC")
 SECTIONS = '{"score":{"svc_score":50.0}}'

@@ -38,8 +38,8 @@ from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc_http import ports as lane
+from tests.support.basics import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 from tests.support.facts import ANA, BEN
-from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
 EVENT = UUID(int=7)
 

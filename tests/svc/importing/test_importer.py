@@ -16,8 +16,8 @@ from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from tests.support import imported
+from tests.support.basics import BEN
 from tests.support.imported import Actor
-from tests.support.log import BEN
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 
 run = partial(imported.run, "claude-code")

@@ -22,8 +22,8 @@ from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import Progress, build_in_thread, digests
+from tests.support.basics import FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
-from tests.support.memory import FixedClock
 
 SESSIONS = 5
 SECONDS_MAX = 30

@@ -26,8 +26,8 @@ from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
+from tests.support.basics import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 from tests.support.catalogs import document, lookup, snapshot
-from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
 ACME = UUID(int=1)
 T0_US = 1_790_000_000_000_000
@@ -145,7 +145,7 @@ async def test_prices_that_break_a_rule_never_replace_those_that_hold(house: Hou
 
 def _damaged_bytes(house: House) -> None:
     house.store_directly(snapshot(revision=3), 3)
-    object.__setattr__(house.recorder._stored_events[-1], "state", b"other bytes")
+    house.recorder.replace_states({house.store.head(): b"other bytes"})
 
 
 FALSE = structs.replace(snapshot(revision=3), checksum_sha256="0" * 64)

@@ -29,7 +29,7 @@ from svc.settings import Settings
 from svc.views import replay
 from svc.views.projector import Ticker
 from svc.views.views import snapshot
-from tests.support.memory import FixedClock
+from tests.support.basics import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 
 NOW_US = 1_780_000_000 * 1_000_000

@@ -25,10 +25,9 @@ from aggregates.reports.prose import (
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports import team_day
 from svc.jobs.questions import Narratives
+from tests.support.basics import ACME, ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
-from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, gateway_to, model_server, says, wrote
-from tests.support.people import ACME, ANA, ANA_SCOPE
 
 SOME = work_labels([["fixing a bug in tests"]])
 MORE = work_labels([["fixing a bug in tests", "planning"]])

@@ -26,10 +26,8 @@ from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.log.opening import open_log
 from svc.service import RunningService, lanes_of
 from svc.settings import Settings, SettingsError
+from tests.support.basics import ANA, ANA_SCOPE, FixedClock, carry_out, named
 from tests.support.listening import Intake, MailServer, intake, mail_server, self_signed
-from tests.support.log import named
-from tests.support.memory import FixedClock
-from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
 

@@ -15,7 +15,7 @@ from aggregates.people.acts import ChangeDeveloper, EndMembership
 from aggregates.reports.events import ReportCancelled, ReportRequested, last_whole_period, request_report
 from aggregates.times import iso, parse_instant
 from svc.jobs.reports import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS, ReportSchedules
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, carry_out, company
+from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, carry_out, company
 from tests.svc_http.house import House
 
 SECOND_US = 1_000_000

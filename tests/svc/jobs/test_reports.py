@@ -20,8 +20,7 @@ from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.process import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
-from tests.support.log import named
-from tests.support.people import ANA_SCOPE
+from tests.support.basics import ANA_SCOPE, named
 from tests.svc_http.house import DAY_US, House, unwritten
 
 T = TypeVar("T")

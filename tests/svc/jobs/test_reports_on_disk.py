@@ -19,8 +19,8 @@ from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.app import build_api
+from tests.support.basics import FixedClock
 from tests.support.facts import MONDAY
-from tests.support.memory import FixedClock
 from tests.svc_http.house import Caller, bearer
 
 REPORT = "/v1/score_v3/report"

@@ -17,7 +17,7 @@ from svc.llm import client as bounds
 from svc.llm.answers import Json, NoAnswer, leaving
 from svc.llm.client import Budget, Gateway
 from svc.settings import Settings
-from tests.support.memory import FixedClock
+from tests.support.basics import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
 
 ORGANIZATION = UUID("00000000-0000-4000-8000-00000000000a")

@@ -21,9 +21,8 @@ from aggregates.prices.catalog import Snapshot
 from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent, rough_bytes
 from svc.log.vault import Vault
 from tests.fuzz.odd import examples, values
+from tests.support.basics import MemoryKeys, named, new, passed, prompt
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
-from tests.support.log import named, new, passed, prompt
-from tests.support.memory import MemoryKeys
 
 _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.BoolType: st.booleans(),

@@ -18,8 +18,7 @@ from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Fence, Group, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
-from tests.support.log import named, new, passed, prompt
-from tests.support.memory import MemoryKeys, MemoryRecorder
+from tests.support.basics import MemoryKeys, MemoryRecorder, named, new, passed, prompt
 
 
 class Disk(MemoryRecorder):

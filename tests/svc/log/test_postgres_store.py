@@ -21,8 +21,7 @@ from svc.log.store import Conflict, EventStore, LeaseFence, StoreUnavailable, To
 from svc.log.vault import Vault
 from svc.process import Place
 from svc.settings import Settings, SettingsError, load_settings
-from tests.support.log import ANA, created, new, prompt
-from tests.support.memory import MemoryKeys
+from tests.support.basics import ANA, MemoryKeys, created, new, prompt
 from tests.support.postgres import Postgres, as_role
 from tests.support.process import svc
 

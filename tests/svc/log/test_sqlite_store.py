@@ -12,8 +12,7 @@ from svc.log.codec import Codec
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
-from tests.support.log import SqliteHome, named, new, prompt
-from tests.support.memory import MemoryKeys
+from tests.support.basics import MemoryKeys, SqliteHome, named, new, prompt
 
 
 @pytest.fixture

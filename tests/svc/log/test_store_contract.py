@@ -18,8 +18,7 @@ from svc.log.codec import Codec, CorruptEvent, NewEvent
 from svc.log.postgres import open_recorder
 from svc.log.store import Conflict, EventStore
 from svc.log.vault import Vault
-from tests.support.log import SqliteHome, created, named, new, prompt
-from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
+from tests.support.basics import MemoryKeys, SqliteHome, created, named, new, prompt
 
 
 class Home(Protocol):
@@ -28,18 +27,6 @@ class Home(Protocol):
     def open(self) -> EventStore: ...
 
     def damage(self, position: int) -> None: ...
-
-
-class MemoryHome:
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
-        self._recorder = MemoryRecorder()
-
-    def open(self) -> EventStore:
-        return open_memory_store(self._codec, self._recorder)
-
-    def damage(self, position: int) -> None:
-        object.__setattr__(self._recorder._stored_events[position - 1], "state", b"other bytes")
 
 
 @pytest.fixture
@@ -62,11 +49,9 @@ class PostgresHome:
             connection.execute("UPDATE stored_events SET state = '\\x0102' WHERE notification_id = %s", [position])
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
     match request.param:
-        case "memory":
-            return MemoryHome(codec)
         case "sqlite":
             return SqliteHome(codec, tmp_path / "events.db")
         case _:

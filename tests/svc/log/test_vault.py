@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.log.vault import FileKeys, Keys, Vault, VaultError
-from tests.support.log import ANA, BEN
-from tests.support.memory import MemoryKeys
+from tests.support.basics import ANA, BEN, MemoryKeys
 
 
 @pytest.fixture(params=["memory", "files"])

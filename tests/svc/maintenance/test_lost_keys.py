@@ -24,8 +24,8 @@ from svc.maintenance.verify import Finding, LostKey, lost_keys, settle, tell, ve
 from svc.process import Place
 from svc.service import open_service
 from svc.settings import Settings
+from tests.support.basics import FixedClock
 from tests.support.household import Household, household, no_progress, tables_of
-from tests.support.memory import FixedClock
 
 ANEW = "build the tables anew"
 

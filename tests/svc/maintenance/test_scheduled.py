@@ -10,7 +10,7 @@ import pytest
 
 from svc.maintenance.backup import MaintenanceError, ScheduledBackups
 from svc.settings import Settings, SettingsError, load_settings
-from tests.support.memory import FixedClock
+from tests.support.basics import FixedClock
 from tests.support.process import init, serving, svc
 
 HOUR_US = 3_600 * 1_000_000

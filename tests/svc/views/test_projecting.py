@@ -17,9 +17,8 @@ from svc.log.codec import Codec, CorruptEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.views.views import step
+from tests.support.basics import MemoryKeys, MemoryRecorder, named, new, open_memory_store
 from tests.support.facts import ANA, MONDAY, SECOND, empty_views
-from tests.support.log import named, new
-from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 OWNER: dict[str, Any] = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
 ASK = "Fix the crash in src/parser.py when the input is empty, please"
@@ -82,7 +81,7 @@ def test_a_text_that_is_corrupt_by_now_is_not_alike(
     """It was read once, when it was whole; the prompt after it is applied all the same."""
     for _ in range(3):
         step(db, store, _digester, 1)
-    object.__setattr__(recorder._stored_events[2], "state", b"other bytes")
+    recorder.replace_states({3: b"other bytes"})
     with pytest.raises(CorruptEvent):
         store.read_positions([3])
     assert step(db, store, _digester, 1).position == 4

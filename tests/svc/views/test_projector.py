@@ -16,8 +16,8 @@ from svc.log.opening import open_log
 from svc.views.projector import REST_SECONDS, SLICE_SECONDS, Pace, Projector, ViewsWriter
 from svc.views.views import new_file, open_writer
 from tests.support import facts
+from tests.support.basics import new
 from tests.support.facts import ANA, MONDAY
-from tests.support.log import new
 
 FACTS = 400
 

@@ -15,7 +15,7 @@ from svc.views import replay as module
 from svc.views.projector import Projector
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
 from svc.views.views import VIEWS_WAL_BYTES, Stepped, current_file, new_file, open_writer, point_to, remove_others
-from tests.support.log import new
+from tests.support.basics import new
 
 
 class Kept:

@@ -11,11 +11,10 @@ from aggregates.event import Refused
 from aggregates.people.acts import AddTeamMember, CreateTeam
 from tests.golden.folder import differences
 from tests.support import otlp
+from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
 from tests.support.described import faults, shapes
 from tests.support.facts import DAY, HOUR, SECOND
 from tests.support.household import import_demo
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, prompt
 from tests.svc_http.isolation_world import rows
 from tests.svc_http.routes.test_reads import V3

@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.ids import membership_stream
 from aggregates.times import iso
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER
+from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER
 from tests.svc_http.house import Caller, House, bearer
 
 A = "/v1/admin"

@@ -12,9 +12,9 @@ from svc.hook.captures import captured
 from svc.hook.machine import Connection, OpenPrompt
 from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts, transcripts
+from tests.support.basics import ANA_SCOPE
 from tests.support.facts import DIGESTER
 from tests.support.otlp import TRACE, log, logs
-from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House
 from tests.svc_http.routes.test_explain import explained, whats
 from tests.svc_http.routes.test_reads import V3

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN_KEY, EVE, OTHER
 from tests.support.facts import DAY, HOUR
 from tests.support.household import import_demo
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN_KEY, EVE, OTHER
 from tests.svc_http.house import DIGESTER, Caller, House, bearer
 
 OWNER = "/v1/score_v3/admin/backfill"

@@ -9,8 +9,8 @@ import pytest
 import rfc8785
 
 from aggregates.prices.catalog import PublishCatalog, RequestsRepriced, Served
+from tests.support.basics import ACME
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
-from tests.support.people import ACME
 from tests.svc_http.house import Caller, House
 
 PATH = "/v1/model-catalog"

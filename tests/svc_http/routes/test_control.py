@@ -8,9 +8,8 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Done, Refused, Reply
 from aggregates.ids import prompt_stream
 from aggregates.prices.catalog import Served
+from tests.support.basics import ACME, ANA, ANA_KEY, OTHER, named
 from tests.support.catalogs import snapshot
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, OTHER
 from tests.svc_http.house import Answer, Caller, House
 
 CAPTURE = "/v1/admin/control/capture"

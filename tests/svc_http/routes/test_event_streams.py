@@ -17,10 +17,9 @@ from aggregates.times import iso
 from svc_http.app import build_api
 from svc_http.routes import sub_sessions as events
 from svc_http.routes.sub_sessions import HEARTBEAT_SECONDS, LOOK_SECONDS, TELL_SECONDS
+from tests.support.basics import ACME, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US, carry_out, named
 from tests.support.event_streams import Stream, Told, stream_of
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
-from tests.support.log import named
-from tests.support.people import ACME, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
 
 PATH = "/v1/score_v3/events"

@@ -13,9 +13,9 @@ from projections.explain.boundary import KEPT_MAX
 from svc_http.app import build_api
 from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED, told
+from tests.support.basics import ANA, ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.household import import_demo
-from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import DIGESTER, Caller, House, bearer, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from aggregates.people.acts import ChangeDeveloper
+from tests.support.basics import ANA, ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import Caller, House
 from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, described
 

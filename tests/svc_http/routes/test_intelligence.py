@@ -5,9 +5,8 @@ import pytest
 from aggregates.people.acts import AddTeamMember, CreateTeam
 from aggregates.times import iso
 from projections.scores import throttle
+from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, request
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
 
 THROTTLE = "/v1/intelligence/throttle"

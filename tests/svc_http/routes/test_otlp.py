@@ -17,8 +17,8 @@ from svc_http import bodies
 from svc_http.app import build_intake
 from svc_http.bodies import EXPORT_BYTES_MAX, GZIP_PIECE_BYTES, INLINE_BYTES_MAX, HttpError, gunzip
 from svc_http.routes import otlp
+from tests.support.basics import ANA_KEY, EVE_KEY
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
-from tests.support.people import ANA_KEY, EVE_KEY
 from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.test_sockets import listening
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
-from tests.support.people import ANA_SCOPE, NOW_US
 from tests.svc_http.house import Answer, Caller, House, prompt
 from tests.svc_http.routes.test_reads import V3
 

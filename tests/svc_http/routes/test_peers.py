@@ -6,9 +6,8 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
+from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
 from tests.support.facts import DAY, HOUR, SECOND, Log
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
 
 ROUTE = "/v1/score_v3/peer-comparison"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from aggregates.capture.events import PromptCaptured
-from tests.support.people import BEN_KEY
+from tests.support.basics import BEN_KEY
 from tests.svc_http.house import Caller, House, bearer, prompt
 
 EVENT_ID = "6f1c7a52-53a0-4d8e-9a53-0d2a5f4f7c11"

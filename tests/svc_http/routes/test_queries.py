@@ -4,8 +4,7 @@ import pytest
 
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
-from tests.support.log import named
-from tests.support.people import ANA, carry_out
+from tests.support.basics import ANA, carry_out, named
 from tests.svc_http.house import Caller, House
 
 V1, V3 = "/v1", "/v1/score_v3"

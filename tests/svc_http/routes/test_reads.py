@@ -4,8 +4,8 @@ import pytest
 
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
+from tests.support.basics import ANA, ANA_SCOPE, BEN_KEY, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, carry_out
 from tests.svc_http.house import Caller, House, bearer, prompt
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."

@@ -17,11 +17,10 @@ from projections.facts.reports import OpenReport
 from svc.jobs.questions import Narratives
 from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
+from tests.support.basics import ANA, ANA_SCOPE, BEN_KEY, FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.household import import_demo
-from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
 from tests.svc_http.house import DIGESTER, Caller, Workshop, bearer
 from tests.svc_http.openapi.test_shapes import described
 

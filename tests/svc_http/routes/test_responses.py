@@ -7,7 +7,7 @@ import pytest
 
 from aggregates.capture.events import PromptAnswered
 from aggregates.times import parse_instant
-from tests.support.people import BEN_KEY
+from tests.support.basics import BEN_KEY
 from tests.svc_http.house import Caller, House, bearer, prompt
 
 RESPONSE = "/v1/prompts/response"

@@ -4,8 +4,8 @@ import pytest
 
 from aggregates.times import iso
 from projections.sub_sessions import detail as prompt_rows
+from tests.support.basics import ANA_SCOPE
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, request
-from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from aggregates.times import iso
+from tests.support.basics import ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
-from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House
 from tests.svc_http.routes.test_reads import ASK, V3
 

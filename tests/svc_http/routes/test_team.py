@@ -11,9 +11,8 @@ from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
 from projections.reports import TeamSummary
+from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out, named
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.openapi.test_shapes import described
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.support import otlp
+from tests.support.basics import ANA_SCOPE, BEN_KEY
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
 from tests.support.otlp import NOW_US, add_logs, add_points, add_spans
-from tests.support.people import ANA_SCOPE, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer
 
 V1 = "/v1/telemetry"
