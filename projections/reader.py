@@ -137,7 +137,8 @@ class Reader:
     def sources(self, positions: Iterable[int]) -> dict[int, str]:
         """The agents, as they name themselves, that reported the facts at these positions."""
         events = self._fetch(sorted(set(positions)))
-        return {at: event.source for at, event in events.items() if isinstance(event, PromptCaptured)}
+        told = {at: event for at, event in events.items() if isinstance(event, PromptCaptured | RecordsCaptured)}
+        return {at: event.source for at, event in told.items()}
 
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""

@@ -78,6 +78,15 @@ def test_goals_are_found_by_what_is_asked_for(month: Month, wanted: dict[str, An
     assert month.shown(**wanted) == found
 
 
+def test_the_agent_is_known_whichever_fact_told_the_prompt() -> None:
+    """Telemetry tells prompts as a plugin's captures do."""
+    log = Log().claim("t")
+    asked = {"kind": "prompt", "at_us": MONDAY, "text": PARSER}
+    log.records("t", asked, request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND), shell(MONDAY + MINUTE, "pytest -q"))
+    found = goals(reader(project(log.facts), log.facts), ANA, Wanted(agent="claude-code"), 50, 0)
+    assert [each.agent for each in found.rows] == ["claude-code"]
+
+
 def test_words_are_looked_for_up_to_a_bound_that_is_told(month: Month) -> None:
     found = goals(month.reader, ANA, Wanted(words="CRASH parser"), 50, 0)
     assert (found.total, found.searched, found.complete) == (None, 5, True)
