@@ -1,7 +1,7 @@
 """A service over a real folder with a month of work in it, and what can be seen of it from outside."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,11 @@ SECOND = 1_000_000
 class Household:
     """A service, its owner, a second member, and a clock that only the test moves."""
 
-    def __init__(self, var: Path, service: RunningService, owner: Scope, other: Scope, clock: FixedClock) -> None:
+    def __init__(
+        self, var: Path, service: RunningService, owner: Scope, other: Scope, clock: FixedClock, key: str | None
+    ) -> None:
         self.var = var
+        self.key = key  # the owner's, where the folder was new
         self.service = service
         self.owner = owner
         self.other = other
@@ -47,9 +50,8 @@ class Household:
         self, text: str, scope: Scope | None = None, session: str = "s1", at_us: int | None = None
     ) -> UUID:
         """Capture a prompt; its id."""
-        whose = scope or self.owner
         command = CapturePrompt(
-            **structs.asdict(whose),
+            **structs.asdict(scope or self.owner),
             prompt_id=uuid4(),
             agent_session_id=session,
             source="claude-code",
@@ -62,7 +64,6 @@ class Household:
 
     async def records(self, text: str, at_us: int, scope: Scope | None = None, session: str = "s1") -> None:
         """Capture a prompt, a shell command and a tool call as an agent's telemetry tells them, with the export."""
-        whose = scope or self.owner
         table = TextPool()
         usual: dict[str, Any] = {"kind": "tool", "ok": True}
         kinds: tuple[dict[str, Any], ...] = (
@@ -76,7 +77,7 @@ class Household:
             for place, (letter, each) in enumerate(zip("pcer", kinds, strict=True))
         )
         command = CaptureRecords(
-            **structs.asdict(whose),
+            **structs.asdict(scope or self.owner),
             agent_session_id=session,
             source="claude-code",
             decoder_version=1,
@@ -93,17 +94,10 @@ class Household:
             text = f"Please fix the parser of {PLANTED} in src/a.py, it fails again"
             await self.prompt(text, scope, session, begun_us + 10 * number * SECOND)
         await self.records(f"Now add a test for {PLANTED} and run it", begun_us + 90 * SECOND, scope, session)
-        named = await self.prompt(
-            f"Document {PLANTED} thoroughly in README.md", scope, session, begun_us + 200 * SECOND
-        )
-        whose = scope or self.owner
-        title = EditTitle(
-            **structs.asdict(whose),
-            turn_id=named,
-            title=f"About {PLANTED}",
-            summary=PLANTED,
-        )
-        await self.service.send(title)
+        text = f"Document {PLANTED} thoroughly in README.md"
+        named = await self.prompt(text, scope, session, begun_us + 200 * SECOND)
+        told: dict[str, Any] = {"turn_id": named, "title": f"About {PLANTED}", "summary": PLANTED}
+        await self.service.send(EditTitle(**structs.asdict(scope or self.owner), **told))
 
     async def level(self) -> None:
         """Until the views hold all there is."""
@@ -142,30 +136,24 @@ def _conclusions(db: sqlite3.Connection) -> dict[str, str]:
 
 def holding(folder: Path, *needles: bytes) -> list[str]:
     """The files below a folder in which one of these stands, anywhere: free pages and write-ahead logs as well."""
-    return sorted(
-        {str(path.relative_to(folder)) for path in _files(folder) if any(n in path.read_bytes() for n in needles)}
-    )
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(str(path.relative_to(folder)) for path in files if any(n in path.read_bytes() for n in needles))
 
 
 @asynccontextmanager
 async def household(
-    var: Path, *, demo: bool = False, store: str | None = None, master: Path | None = None, **more: Any
+    var: Path, *, demo: bool = False, now_us: int = NOW_US, reporting: bool = False, **more: Any
 ) -> AsyncIterator[Household]:
     """A folder that is set up, with two members; `demo`: and a month of the sample's work by the owner.
 
-    `store`, `master`: where other nodes share it. `more`: of settings.
+    `more`: of settings.
     """
-    clock = FixedClock(NOW_US)
-    key = None if master is None else str(master)
-    settings = Settings(var=str(var), catalog_refresh=False, store=store, master_key_file=key, **more)
-    async with open_service(settings, clock=clock) as service:
-        await initialize(service, var)
+    clock = FixedClock(now_us)
+    settings = Settings(var=str(var), catalog_refresh=False, **more)
+    async with open_service(settings, clock=clock, reporting=reporting) as service:
+        made = await initialize(service, var)
         owner, other = await _members(service)
-        house = Household(var, service, owner, other, clock)
+        house = Household(var, service, owner, other, clock, made.key if made else None)
         if demo:
             folder = var.parent / "demo"
             await import_demo(folder, service.send, owner, service.vault.digester(owner.developer_id), NOW_US)

@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 import trio
 from msgspec import structs
 
-from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Done, Scope
+from aggregates.capture.events import CaptureRecords
 from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.acts import ChangeOrganization
@@ -23,16 +22,12 @@ from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
-from svc.service import RunningService, open_service
-from svc.serving import initialize
-from svc.settings import Settings
 from svc.views import replay
 from svc.views.projector import Ticker
 from svc.views.views import snapshot
-from tests.support.basics import FixedClock
+from tests.support.household import Household, household
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 
-NOW_US = 1_780_000_000 * 1_000_000
 MINUTE_US = 60 * 1_000_000
 ASK = "Fix the rounding in src/invoice.py: totals are off by a cent. Run pytest when you are done."
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -61,9 +56,10 @@ def judge(request: Request) -> Said:
 class Court:
     """A service with a model, whose lane looks when the test says so."""
 
-    def __init__(self, service: RunningService, scope: Scope, clock: FixedClock, server: ModelServer) -> None:
-        self.service, self.scope, self.clock, self.server = service, scope, clock, server
-        self.owner: dict[str, Any] = structs.asdict(scope)
+    def __init__(self, house: Household, server: ModelServer) -> None:
+        self.house, self.service, self.server = house, house.service, server
+        self.scope, self.clock = house.owner, house.clock
+        self.owner: dict[str, Any] = structs.asdict(house.owner)
         self.begins()
 
     def begins(self) -> None:
@@ -72,10 +68,7 @@ class Court:
         self.lane = LlmJudge(service, service.vault, service.journal, service.gateway, lambda *_: None)
 
     async def asks(self, text: str, session: str = "s1") -> None:
-        asked = CapturePrompt(
-            **self.owner, prompt_id=uuid4(), agent_session_id=session, source="claude-code", text=text
-        )
-        assert isinstance(await self.service.send(asked), Done)
+        await self.house.prompt(text, session=session)
         await self.level()
 
     async def works(self, text: str = ASK, session: str = "s1") -> None:
@@ -93,7 +86,7 @@ class Court:
 
     async def level(self) -> None:
         with trio.fail_after(10):
-            await self.service.projector.wait_for(self.service.journal.head)
+            await self.house.level()
 
     async def looks(self) -> None:
         await self.lane.look()
@@ -121,14 +114,10 @@ class Court:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Court]:
-    clock = FixedClock(NOW_US)
     with model_server() as server:
         server.answer = judge
-        settings = Settings(var=str(folder / "var"), llm_url=server.url, llm_model="m")
-        async with open_service(settings, clock=clock) as service:
-            made = await initialize(service, folder / "var")
-            assert made is not None
-            yield Court(service, Scope(made.organization_id, made.developer_id), clock, server)
+        async with household(folder / "var", llm_url=server.url, llm_model="m") as house:
+            yield Court(house, server)
 
 
 async def test_verdicts_are_facts(tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ SECONDS = 60
 @asynccontextmanager
 async def two_nodes(folder: Path, store: str) -> AsyncIterator[tuple[Household, Household]]:
     make_master_key(folder / "master")
-    master = folder / "master"
+    shared = {"store": store, "master_key_file": str(folder / "master")}
     for name in "ab":
         (folder / name).mkdir(0o700)
     async with (
-        household(folder / "a", store=store, master=master) as first,
-        household(folder / "b", store=store, master=master) as second,
+        household(folder / "a", **shared) as first,
+        household(folder / "b", **shared) as second,
     ):
         yield first, second
 

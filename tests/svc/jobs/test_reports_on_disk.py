@@ -5,22 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import pytest
 import trio
 from msgspec import structs
 
-from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Scope
+from aggregates.capture.events import CaptureRecords
 from aggregates.records.record import Record
 from projections import reports as report_sections
-from svc.service import RunningService, open_service
-from svc.serving import initialize
-from svc.settings import Settings
 from svc_http.app import build_api
-from tests.support.basics import FixedClock
 from tests.support.facts import MONDAY
+from tests.support.household import Household, household
 from tests.svc_http.house import Caller, bearer
 
 REPORT = "/v1/score_v3/report"
@@ -32,19 +27,18 @@ SECONDS_MAX = 30
 class Office(NamedTuple):
     """A service with its one developer at the private listener."""
 
-    service: RunningService
-    scope: Scope
+    house: Household
     api: Caller
 
     async def works(self) -> None:
         """A prompt, and one request for a cent; both stand in the archive then."""
-        owner = structs.asdict(self.scope) | {"agent_session_id": "session-1", "source": "claude-code"}
+        owner = structs.asdict(self.house.owner) | {"agent_session_id": "session-1", "source": "claude-code"}
         asked: dict[str, Any] = {"kind": "request", "model": "m", "input_tokens": 5, "cost_usd_nano": 10_000_000}
         record = Record(record_id="r1", at_us=MONDAY, **asked)
-        await self.service.send(CapturePrompt(**owner, prompt_id=UUID(int=1), text="Fix src/a.py and run pytest"))
-        await self.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
-        await self.service.projector.wait_for(self.service.store.head())
-        await self.service.archive.catch_up()
+        await self.house.prompt("Fix src/a.py and run pytest", session="session-1")
+        await self.house.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
+        await self.house.level()
+        await self.house.service.archive.catch_up()
 
     async def asks(self) -> str:
         answer = await self.api.post(f"{REPORT}/generate", TODAY)
@@ -79,11 +73,9 @@ class Office(NamedTuple):
 @asynccontextmanager
 async def office(var: Path) -> AsyncIterator[Office]:
     with trio.fail_after(SECONDS_MAX):
-        async with open_service(Settings(var=str(var)), clock=FixedClock(MONDAY), reporting=True) as service:
-            made = await initialize(service, var)
-            assert made is not None
-            api = Caller(build_api(service), bearer(made.key))
-            found = Office(service, Scope(made.organization_id, made.developer_id), api)
+        async with household(var, now_us=MONDAY, reporting=True) as house:
+            assert house.key is not None
+            found = Office(house, Caller(build_api(house.service), bearer(house.key)))
             await found.works()
             yield found
 
@@ -91,37 +83,37 @@ async def office(var: Path) -> AsyncIterator[Office]:
 async def test_an_archive_that_cannot_be_read_fails_the_report_until_it_is_repaired(tmp_path: Path) -> None:
     """A report without it would be wrong, and would not say so: a damaged file, a missing one, a file in its place."""
     archive, aside = tmp_path / "var" / "archive", tmp_path / "var" / "aside"
-    async with office(tmp_path / "var") as house:
-        await house.succeeds()
+    async with office(tmp_path / "var") as desk:
+        await desk.succeeds()
         (file,) = archive.rglob("*.parquet")
         content = file.read_bytes()
         file.write_bytes(content[:-8] + b"garbage!")
-        await house.fails()
+        await desk.fails()
         file.unlink()
-        await house.fails()
+        await desk.fails()
         file.write_bytes(content)
-        await house.succeeds()
+        await desk.succeeds()
         archive.rename(aside)
         archive.write_text("somebody put a file here")
-        await house.fails()
-        await house.fails()
+        await desk.fails()
+        await desk.fails()
         archive.unlink()
         aside.rename(archive)
-        await house.succeeds()
+        await desk.succeeds()
 
 
 async def test_a_file_there_is_seen_before_anything_was_archived(tmp_path: Path) -> None:
     """Nothing would be missing yet; but nobody could tell."""
     archive = tmp_path / "var" / "archive"
-    async with office(tmp_path / "var") as house:
+    async with office(tmp_path / "var") as desk:
         for each in archive.rglob("*.parquet"):
             each.unlink()
-        house.service.archive.close()
+        desk.house.service.archive.close()
         (tmp_path / "var" / "archive.db").unlink()
-        await house.succeeds()
+        await desk.succeeds()
         archive.rename(archive.with_name("aside"))
         archive.write_text("somebody put a file here")
-        await house.fails()
+        await desk.fails()
 
 
 async def test_a_cancel_takes_effect_between_two_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,30 +131,30 @@ async def test_a_cancel_takes_effect_between_two_sections(tmp_path: Path, monkey
         return None
 
     monkeypatch.setattr(report_sections, "SECTIONS", {"score": slow, "speed": later})
-    async with office(tmp_path / "var") as house:
-        report_id = await house.asks()
-        await house.comes_to(report_id, "running")
+    async with office(tmp_path / "var") as desk:
+        report_id = await desk.asks()
+        await desk.comes_to(report_id, "running")
         await trio.to_thread.run_sync(reading.wait)
-        answer = await house.api.call("POST", f"{REPORT}/cancel/{report_id}")
+        answer = await desk.api.call("POST", f"{REPORT}/cancel/{report_id}")
         assert answer.json == {"report_id": report_id, "status": "cancelled"}
         told.set()
         reached_before = list(reached)
-        await house.comes_to(report_id, "cancelled")
-        assert (await house.api.get(f"{REPORT}/pending")).json == {"report_id": None}
-        again = await house.asks()
-        assert (await house.comes_to(again, "completed"))["status"] == "completed"
+        await desk.comes_to(report_id, "cancelled")
+        assert (await desk.api.get(f"{REPORT}/pending")).json == {"report_id": None}
+        again = await desk.asks()
+        assert (await desk.comes_to(again, "completed"))["status"] == "completed"
         assert (reached_before, reached) == ([], ["later"])
 
 
 async def test_what_a_report_quotes_lies_in_no_file_in_the_clear(tmp_path: Path) -> None:
     """It is sealed under the developer's key; once that is destroyed, the report says nothing."""
-    async with office(tmp_path / "var") as house:
-        report_id = await house.asks()
-        await house.comes_to(report_id, "completed")
-        shown = await house.api.get(f"{REPORT}/{report_id}")
+    async with office(tmp_path / "var") as desk:
+        report_id = await desk.asks()
+        await desk.comes_to(report_id, "completed")
+        shown = await desk.api.get(f"{REPORT}/{report_id}")
         assert "Fix src/a.py" in shown.body.decode()
         content = b"".join(path.read_bytes() for path in (tmp_path / "var").rglob("*") if path.is_file())
         assert b"Fix src/a.py" not in content
-        house.service.vault.destroy(house.scope.developer_id)
-        forgotten = (await house.api.get(f"{REPORT}/{report_id}")).json
+        desk.house.service.vault.destroy(desk.house.owner.developer_id)
+        forgotten = (await desk.api.get(f"{REPORT}/{report_id}")).json
         assert (forgotten["status"], forgotten["sections"]) == ("completed", None)
