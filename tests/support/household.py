@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from msgspec import structs
@@ -33,18 +33,15 @@ PLANTED = "heliotrope-4711"
 SECOND = 1_000_000
 
 
-class Household:
+class Household(NamedTuple):
     """A service, its owner, a second member, and a clock that only the test moves."""
 
-    def __init__(
-        self, var: Path, service: RunningService, owner: Scope, other: Scope, clock: FixedClock, key: str | None
-    ) -> None:
-        self.var = var
-        self.key = key  # the owner's, where the folder was new
-        self.service = service
-        self.owner = owner
-        self.other = other
-        self.clock = clock
+    var: Path
+    service: RunningService
+    owner: Scope
+    other: Scope
+    clock: FixedClock
+    key: str | None = None  # the owner's, where the folder was new
 
     async def prompt(
         self, text: str, scope: Scope | None = None, session: str = "s1", at_us: int | None = None

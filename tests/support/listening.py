@@ -190,74 +190,65 @@ class MailServer:
         self.commands: list[str] = []
 
 
+USUAL = dict.fromkeys(("MAIL", "RCPT", "RSET"), "250 ok") | {
+    "STARTTLS": "220 go ahead",
+    "AUTH": "235 welcome",
+    "DATA": "354 go on",
+    "QUIT": "221 bye",
+}
+
+
 class _Session(StreamRequestHandler):
     """One connection, as far as `smtplib` goes."""
 
     state: MailServer
     context: ssl.SSLContext | None
 
-    def setup(self) -> None:
-        super().setup()
-        self.sender = self.to = ""
-        self.by_tls = False
-        self.login: tuple[str, str] | None = None
-
     def handle(self) -> None:
+        self.by_tls, said = False, dict[str, str]()
         self.say("220 mail.example ESMTP")
-        while line := self.rfile.readline(LINE_BYTES_MAX).decode().strip():
+        while line := self.line().decode().strip():
             verb, _, rest = line.partition(" ")
-            self.state.commands.append(verb.upper())
-            if (refusal := self.state.refuses.get(verb.upper())) is not None:
-                self.say(refusal)
-            else:
-                getattr(self, f"on_{verb.lower()}")(rest)
+            verb = verb.upper()
+            self.state.commands.append(verb)
+            if verb == "EHLO" and verb not in self.state.refuses:
+                offers = ["250-STARTTLS"] if self.context is not None and not self.by_tls else []
+                self.say("250-mail.example", *offers, "250-AUTH PLAIN", "250 8BITMIME")
+                continue
+            self.say(self.state.refuses.get(verb, USUAL.get(verb, "500 what?")))
+            if verb in self.state.refuses:
+                continue
+            said[verb] = rest
+            if verb == "STARTTLS":
+                self.begin_tls()
+            elif verb == "DATA":
+                self.state.received.append(self.mail(said))
+                self.say("250 queued")
 
-    def finish(self) -> None:
-        super().finish()
-        self.connection.close()
+    def line(self) -> bytes:
+        return self.rfile.readline(LINE_BYTES_MAX)
 
     def say(self, *lines: str) -> None:
         self.wfile.write("".join(f"{line}\r\n" for line in lines).encode())
         self.wfile.flush()
 
-    def on_ehlo(self, _rest: str) -> None:
-        offers = ["250-STARTTLS"] if self.context is not None and not self.by_tls else []
-        self.say("250-mail.example", *offers, "250-AUTH PLAIN", "250 8BITMIME")
-
-    def on_starttls(self, _rest: str) -> None:
+    def begin_tls(self) -> None:
         assert self.context is not None
-        self.say("220 go ahead")
         self.connection = self.context.wrap_socket(self.connection, server_side=True)
         self.rfile, self.wfile = self.connection.makefile("rb"), cast(Any, self.connection.makefile("wb"))
         self.by_tls = True
 
-    def on_auth(self, rest: str) -> None:
-        _, user, password = b64decode(rest.split()[1]).decode().split("\0")
-        self.login = (user, password)
-        self.say("235 welcome")
+    def mail(self, said: dict[str, str]) -> Mail:
+        """What follows DATA, with what was said before it."""
+        content = b"".join(iter(self.line, b".\r\n"))
+        sender, to = (said[verb].partition("<")[2].partition(">")[0] for verb in ("MAIL", "RCPT"))
+        login = b64decode(said["AUTH"].split()[1]).decode().split("\0")[1:] if "AUTH" in said else None
+        message = message_from_bytes(content, policy=policy.default)
+        return Mail(sender, to, message, self.by_tls, (login[0], login[1]) if login else None)
 
-    def on_mail(self, rest: str) -> None:
-        self.sender = rest.partition("<")[2].partition(">")[0]
-        self.say("250 ok")
-
-    def on_rcpt(self, rest: str) -> None:
-        self.to = rest.partition("<")[2].partition(">")[0]
-        self.say("250 ok")
-
-    def on_data(self, _rest: str) -> None:
-        self.say("354 go on")
-        lines = b""
-        while (line := self.rfile.readline(LINE_BYTES_MAX)) != b".\r\n":
-            lines += line
-        message = message_from_bytes(lines, policy=policy.default)
-        self.state.received.append(Mail(self.sender, self.to, message, self.by_tls, self.login))
-        self.say("250 queued")
-
-    def on_rset(self, _rest: str) -> None:
-        self.say("250 ok")
-
-    def on_quit(self, _rest: str) -> None:
-        self.say("221 bye")
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -24,7 +25,7 @@ SECONDS = 60
 @asynccontextmanager
 async def two_nodes(folder: Path, store: str) -> AsyncIterator[tuple[Household, Household]]:
     make_master_key(folder / "master")
-    shared = {"store": store, "master_key_file": str(folder / "master")}
+    shared: dict[str, Any] = {"store": store, "master_key_file": str(folder / "master")}
     for name in "ab":
         (folder / name).mkdir(0o700)
     async with (
