@@ -9,6 +9,7 @@ from aggregates.people import acts, entry
 from aggregates.people.directory import Directory, Key, Link
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, named, why
+from tests.support.tables import table
 
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
 END_US = NOW_US + 60 * US_PER_SECOND
@@ -46,20 +47,17 @@ def opened() -> Directory:
     return directory
 
 
-@pytest.mark.parametrize(
+@table(
     "ending",
-    [
-        pytest.param([acts.EndSignIn(sign_in_id=BROWSER)], id="it is signed out"),
-        pytest.param([acts.RevokeKey(credential_id=named(BEN_KEY))], id="its key is revoked"),
-        pytest.param([acts.EndMembership(membership_id=membership_stream(ACME, BEN))], id="its member has left"),
-        pytest.param(
-            [
-                acts.EndMembership(membership_id=membership_stream(ACME, BEN)),
-                acts.StartMembership(organization_id=ACME, developer_id=BEN),
-            ],
-            id="they came back",
-        ),
-    ],
+    {
+        "it is signed out": [acts.EndSignIn(sign_in_id=BROWSER)],
+        "its key is revoked": [acts.RevokeKey(credential_id=named(BEN_KEY))],
+        "its member has left": [acts.EndMembership(membership_id=membership_stream(ACME, BEN))],
+        "they came back": [
+            acts.EndMembership(membership_id=membership_stream(ACME, BEN)),
+            acts.StartMembership(organization_id=ACME, developer_id=BEN),
+        ],
+    },
 )
 def test_a_browser_stands_no_longer_once(ending: list[acts.PeopleAct]) -> None:
     directory = opened()

@@ -1,52 +1,141 @@
-"""Arcs: where a session is cut, from when an arc counts as settled, and which gaps are unsure."""
+"""Arcs: where a session is cut, when an arc settles, which gaps are unsure, and which arcs are one sub-session."""
 
-from collections.abc import Sequence
-from uuid import UUID
-
-import pytest
+import re
+from typing import Any
 
 from aggregates.judging.boundary import TURNS_MAX, OpenArc, topic_shift
 from aggregates.judging.rubric import GapAnswer, JudgeAnswered
-from aggregates.reading.readings import PromptReading
-from aggregates.sub_sessions.arcs import Arc, BoundaryKind, cut_arcs, unsure_gaps
-from aggregates.turns.turn import Turn, Work
+from aggregates.sub_sessions.arcs import Arc, belongs_to, cut_arcs, unsure_gaps
+from aggregates.turns.turn import Turn
 from tests.support.stages import HOUR, MINUTE, arc_of, prompt, response, turn_at, uuid, worked
+from tests.support.tables import table
 
-COMMITTED = worked("CM", changed=(1,))
-GOAL = prompt("words over 6")
-THANKS = prompt(navigational="acknowledgement")
-GOES_ON = prompt("words over 6")
-LIKELY_GOES_ON = prompt("words over 6", "path", opens=("asks like a first prompt",), topic="the invoices")
-DOUBTFUL = prompt("words over 6", "path", opens=("names a new task", "asks like a first prompt"))
-LIKELY_NEW = prompt(
-    "words over 6", opens=("names a new task", "asks like a first prompt"), topic="the invoices as files"
-)
-NEW_TOPIC = prompt(
-    "words over 6",
-    opens=("names a new task", "asks like a first prompt", "names a step", "wants or reports something"),
-    topic="one two three four five six seven eight",
-)
-FIRST, SHIPPED = turn_at(0, GOAL), turn_at(0, GOAL, work=COMMITTED)
-"""The turn before: as it is, and with its changes committed."""
+TASK = ("names a new task", "asks like a first prompt")
+MORE_THAN_TASK = (*TASK, "names a step", "wants or reports something")
+PROMPTS = {
+    "goal": prompt("words over 6"),
+    "thanks": prompt(navigational="acknowledgement"),
+    "goes-on": prompt("words over 6"),
+    "rather-on": prompt("words over 6", "path", opens=TASK[1:], topic="the invoices"),
+    "doubtful": prompt("words over 6", "path", opens=TASK),
+    "rather-new": prompt("words over 6", opens=TASK, topic="the invoices as files"),
+    "new": prompt("words over 6", opens=MORE_THAN_TASK, topic="one two three four five six seven eight"),
+    "unseen": None,
+}
+SAYS = {"yes": True, "no": False, "nothing": None}
+TURN = r"(\d+):([\w-]+)(?:~(\w+))?(?:\+(\d))?(?:/(\w+))?(?:!(\w+)@(\d+))?"
 
 
-@pytest.mark.parametrize(
-    ("reading", "shift", "unsure", "unsure_once_committed"),
-    [
-        pytest.param(GOES_ON, False, False, False, id="goes on, and once committed"),
-        pytest.param(LIKELY_GOES_ON, False, False, True, id="goes on, unsure once committed"),
-        pytest.param(DOUBTFUL, False, True, True, id="goes on, unsure"),
-        pytest.param(LIKELY_NEW, True, True, True, id="another topic"),
-        pytest.param(NEW_TOPIC, True, True, True, id="another topic, likelier"),
-    ],
+def turns_of(told: str) -> list[Turn]:
+    """A minute and a prompt, then `~` marks, `+` a file read, `/` how it opens, `!` what closes it and when."""
+    return [
+        turn_at(
+            int(minute),
+            PROMPTS[said],
+            work=worked(marks, changed=(1,) if "C" in marks else (), read=map(int, read)),
+            opening=opening or None,
+            closed=closed or None,
+            closed_at=int(at) if at else None,
+        )
+        for minute, said, marks, read, opening, closed, at in re.findall(TURN, told)
+    ]
+
+
+def answers_of(told: str) -> dict[Any, GapAnswer]:
+    """After a prompt `=` what a text model said of the gap before it, and the minute of the turn it was asked about."""
+    fact: dict[str, Any] = {"received_at_us": 0, "organization_id": uuid(1), "developer_id": uuid(2), "model": "m"}
+    fact |= {"kind": "boundary", "agent_session_id": "session", "capture_id": uuid(3), "prompt_version": 1}
+    return {
+        uuid(int(minute)): GapAnswer(
+            uuid(int(before or 0)), JudgeAnswered(**fact, input_digest=b"", confidence=0.8, boundary=SAYS[said]), 55
+        )
+        for minute, said, before in re.findall(r"(\d+):[^ ]*=(yes|nothing|no)(\d*)", told)
+    }
+
+
+def shape(arc: Arc) -> str:
+    """Its opening and minutes, `!` its closing, `^` a person's word, `=` whose verdicts it keeps."""
+    closed = "" if arc.closed_us is None else f"!{arc.closed_by}@{arc.closed_us // MINUTE}"
+    said = "" if arc.said is None else "^yes" if arc.said else "^no"
+    judges = [verdict.judge.partition("/")[0] for verdict in (arc.shift, *arc.continuations) if verdict is not None]
+    turns = ",".join(str(turn_id.int) for turn_id in arc.turn_ids)
+    return f"{arc.opened_by}:{turns}{closed}{said}{''.join(f'={judge}' for judge in judges)}"
+
+
+@table(
+    ("told", "arcs"),
+    {
+        "no turn, no arc": ("", ""),
+        "one turn, one arc that is open": ("0:goal", "start:0"),
+        "a turn that goes on": ("0:goal 9:goes-on", "start:0,9"),
+        "idle time is no boundary": ("0:goal 3000:goes-on", "start:0,3000"),
+        "a clear": ("0:goal 9:goes-on/clear", "start:0!clear@9 clear:9"),
+        "an end": ("0:goal 9:goes-on/end", "start:0!end@9 end:9"),
+        "a start within is none": ("0:goal 9:goes-on/start", "start:0,9"),
+        "a topic shift": ("0:goal 9:new", "start:0!topic@9 topic:9=embedded"),
+        "a doubtful turn goes on": ("0:goal 9:doubtful", "start:0,9"),
+        "another topic after a commit": ("0:goal~CM 9:rather-new", "start:0!commit@9 commit:9=embedded"),
+        "a turn that goes on after a commit": ("0:goal~CM 9:goes-on", "start:0,9"),
+        "thanks after a commit": ("0:goal~CM 9:thanks", "start:0,9"),
+        "an unseen prompt after a commit": ("0:goal~CM 9:unseen", "start:0,9"),
+        "a surely other topic after a commit": ("0:goal~CM 9:new", "start:0!commit@9 commit:9=embedded"),
+        "an end after a commit": ("0:goal~CM 9:doubtful/end", "start:0!end@9 end:9"),
+        "a commit of what nobody changed": ("0:goal~M 9:doubtful", "start:0,9"),
+        "a change uncommitted": ("0:goal~C 9:doubtful", "start:0,9"),
+        "a change, its commit in the next turn": (
+            "0:goal~C 1:goes-on~M 9:doubtful",
+            "start:0,1!commit@9 commit:9=embedded",
+        ),
+        "a commit before the last turn is past": ("0:goal~CM 1:goes-on 9:doubtful", "start:0,1,9"),
+        "a change of the arc before counts not": (
+            "0:goal~CM 1:doubtful~M+8 9:doubtful",
+            "start:0!commit@1 commit:1,9=embedded",
+        ),
+        "an end that nothing follows": ("0:goal!end@3", "start:0!end@3"),
+        "closed when the clear was seen": ("0:goal!clear@3 9:goes-on/clear", "start:0!clear@3 clear:9"),
+        "closed after its last turn": ("0:goal 1:goes-on!end@3", "start:0,1!end@3"),
+        "closed by an end before the clear": ("0:goal!end@3 9:goes-on/clear", "start:0!end@3 clear:9"),
+        "a text model parts": ("0:goal 9:goes-on=yes", "start:0!topic@9 topic:9=model:m"),
+        "a text model joins": ("0:goal 9:new=no", "start:0,9=model:m"),
+        "a text model parts at a commit": ("0:goal~CM 9:goes-on=yes", "start:0!commit@9 commit:9=model:m"),
+        "a text model joins over a commit": ("0:goal~CM 9:doubtful=no", "start:0,9=model:m"),
+        "a text model said nothing": ("0:goal 9:new=nothing", "start:0!topic@9 topic:9=embedded"),
+        "a text model was asked of another gap": ("0:goal 9:new=no5", "start:0!topic@9 topic:9=embedded"),
+        "an embedded no is not kept": ("0:goal 9:goes-on=yes5", "start:0,9"),
+        "a turn that cannot shift stays": ("0:goal 9:thanks=yes", "start:0,9"),
+        "a person parts": ("0:goal 9:goes-on=no^yes", "start:0!person@9 person:9^yes"),
+        "a person parts at an end as well": ("0:goal 9:goes-on/end=no^yes", "start:0!person@9 person:9^yes"),
+        "that there is no boundary is told to the merge": ("0:goal 9:new^no", "start:0!topic@9 topic:9^no=embedded"),
+        "no boundary where there is none": ("0:goal 9:goes-on^no", "start:0,9"),
+        "no boundary before the first turn is told to the merge": ("0:goal^no 9:goes-on", "start:0,9^no"),
+    },
 )
-def test_the_prompts_above_weigh_what_their_names_say(
-    reading: PromptReading, shift: bool, unsure: bool, unsure_once_committed: bool
-) -> None:
-    """Weights that are trained anew may ask for other prompts here."""
-    arc, turn = OpenArc([FIRST]), turn_at(9, reading)
-    plain, after = topic_shift(arc, turn), topic_shift(arc, turn, after_commit=True)
-    assert (plain.shift, plain.unsure, after.unsure) == (shift, unsure, unsure_once_committed)
+def test_a_session_is_cut_at_its_boundaries(told: str, arcs: str) -> None:
+    """At a clear, an end, a topic shift, or a commit of own changes that the next turn does not continue.
+
+    A text model goes before the embedded judge, a person before both. What parted two arcs is kept with the second,
+    what joined them with the whole. An arc closes where that was said, else with the next one.
+    """
+    said = {uuid(int(minute)): SAYS[word] for minute, word in re.findall(r"(\d+):[^ ]*\^(yes|no)", told)}
+    cut = cut_arcs(turns_of(told), "start", None, said, answers_of(told))  # type: ignore[arg-type]
+    assert " ".join(map(shape, cut)) == arcs
+
+
+@table(
+    ("said", "weighs"),
+    {
+        "goes on, and once committed": ("goes-on", (False, False, False)),
+        "goes on, unsure once committed": ("rather-on", (False, False, True)),
+        "goes on, unsure": ("doubtful", (False, True, True)),
+        "another topic": ("rather-new", (True, True, True)),
+        "another topic, likelier": ("new", (True, True, True)),
+    },
+)
+def test_the_prompts_above_weigh_what_their_names_say(said: str, weighs: tuple[bool, bool, bool]) -> None:
+    """Shift, unsure, and unsure after a commit. Weights that are trained anew may ask for other prompts here."""
+    first, turn = turns_of(f"0:goal 9:{said}")
+    plain, after = topic_shift(OpenArc([first]), turn), topic_shift(OpenArc([first]), turn, after_commit=True)
+    assert (plain.shift, plain.unsure, after.unsure) == weighs
 
 
 def test_no_goal_is_followed_for_longer_than_so_many_turns() -> None:
@@ -54,251 +143,133 @@ def test_no_goal_is_followed_for_longer_than_so_many_turns() -> None:
     assert [len(arc.turn_ids) for arc in arcs] == [TURNS_MAX, 1]
 
 
-def shape(arcs: Sequence[Arc]) -> list[tuple[BoundaryKind, list[int]]]:
-    return [(arc.opened_by, [turn_id.int for turn_id in arc.turn_ids]) for arc in arcs]
-
-
-WHOLE: list[tuple[BoundaryKind, list[int]]] = [("start", [0, 9])]
-
-
-def parted(kind: BoundaryKind) -> list[tuple[BoundaryKind, list[int]]]:
-    return [("start", [0]), (kind, [9])]
-
-
-@pytest.mark.parametrize(
-    ("turns", "arcs"),
-    [
-        pytest.param([], [], id="no turn, no arc"),
-        pytest.param([FIRST], [("start", [0])], id="one turn, one arc"),
-        pytest.param([FIRST, turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on"),
-        pytest.param([FIRST, turn_at(3_000, GOES_ON)], [("start", [0, 3_000])], id="idle time is no boundary"),
-        pytest.param([FIRST, turn_at(9, GOES_ON, opening="clear")], parted("clear"), id="a clear"),
-        pytest.param([FIRST, turn_at(9, GOES_ON, opening="end")], parted("end"), id="an end"),
-        pytest.param([FIRST, turn_at(9, GOES_ON, opening="start")], WHOLE, id="a start within is none"),
-        pytest.param([FIRST, turn_at(9, NEW_TOPIC)], parted("topic"), id="a topic shift"),
-        pytest.param([FIRST, turn_at(9, DOUBTFUL)], WHOLE, id="a doubtful turn goes on"),
-        pytest.param([SHIPPED, turn_at(9, LIKELY_NEW)], parted("commit"), id="another topic after a commit"),
-        pytest.param([SHIPPED, turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on after a commit"),
-        pytest.param([SHIPPED, turn_at(9, THANKS)], WHOLE, id="thanks after a commit"),
-        pytest.param([SHIPPED, turn_at(9)], WHOLE, id="an unseen prompt after a commit"),
-        pytest.param([SHIPPED, turn_at(9, NEW_TOPIC)], parted("commit"), id="another topic after one"),
-        pytest.param([SHIPPED, turn_at(9, DOUBTFUL, opening="end")], parted("end"), id="an end after one"),
-        pytest.param(
-            [turn_at(0, GOAL, work=worked("M")), turn_at(9, DOUBTFUL)], WHOLE, id="a commit of what nobody changed"
-        ),
-        pytest.param(
-            [turn_at(0, GOAL, work=worked("C", changed=(1,))), turn_at(9, DOUBTFUL)], WHOLE, id="a change uncommitted"
-        ),
-        pytest.param(
-            [turn_at(0, GOAL, work=worked("C")), turn_at(1, GOES_ON, work=worked("M")), turn_at(9, DOUBTFUL)],
-            [("start", [0, 1]), ("commit", [9])],
-            id="a change in one turn and its commit in the next",
-        ),
-        pytest.param(
-            [SHIPPED, turn_at(1, GOES_ON), turn_at(9, DOUBTFUL)],
-            [("start", [0, 1, 9])],
-            id="a commit before the last turn is past",
-        ),
-        pytest.param(
-            [SHIPPED, turn_at(1, DOUBTFUL, work=worked("M", read=(8,))), turn_at(9, DOUBTFUL)],
-            [("start", [0]), ("commit", [1, 9])],
-            id="a change of the arc before does not count",
-        ),
-    ],
-)
-def test_a_session_is_cut_at_its_boundaries(turns: list[Turn], arcs: list[tuple[BoundaryKind, list[int]]]) -> None:
-    """A clear, an end, a topic shift, or a commit of own changes that the next turn does not continue."""
-    assert shape(cut_arcs(turns, "start", None)) == arcs
-
-
-def model_says(boundary: bool | None, before: int = 0) -> GapAnswer:
-    """What a text model answered about the gap after the turn of that minute."""
-    answer = JudgeAnswered(
-        received_at_us=0,
-        organization_id=uuid(1),
-        developer_id=uuid(2),
-        kind="boundary",
-        agent_session_id="session",
-        capture_id=uuid(3),
-        model="m",
-        prompt_version=1,
-        input_digest=b"",
-        confidence=0.8,
-        boundary=boundary,
-    )
-    return GapAnswer(uuid(before), answer, 55)
-
-
-@pytest.mark.parametrize(
-    ("second", "work", "answer", "arcs", "judges"),
-    [
-        pytest.param(GOES_ON, worked(), model_says(True), parted("topic"), ["model:m"], id="it parts"),
-        pytest.param(NEW_TOPIC, worked(), model_says(False), WHOLE, ["model:m"], id="it joins"),
-        pytest.param(GOES_ON, COMMITTED, model_says(True), parted("commit"), ["model:m"], id="it parts at a commit"),
-        pytest.param(DOUBTFUL, COMMITTED, model_says(False), WHOLE, ["model:m"], id="it joins over a commit"),
-        pytest.param(NEW_TOPIC, worked(), model_says(None), parted("topic"), ["embedded/2"], id="it said nothing"),
-        pytest.param(
-            NEW_TOPIC, worked(), model_says(False, 5), parted("topic"), ["embedded/2"], id="it was asked of another gap"
-        ),
-        pytest.param(GOES_ON, worked(), model_says(True, 5), WHOLE, [], id="an embedded no is not kept"),
-        pytest.param(THANKS, worked(), model_says(True), WHOLE, [], id="a turn that cannot shift stays"),
-        pytest.param(LIKELY_NEW, COMMITTED, None, parted("commit"), ["embedded/2"], id="nobody was asked"),
-    ],
-)
-def test_a_text_models_answer_goes_before_the_embedded_judge(
-    second: PromptReading,
-    work: Work,
-    answer: GapAnswer | None,
-    arcs: list[tuple[BoundaryKind, list[int]]],
-    judges: list[str | None],
-) -> None:
-    """What parted two arcs is kept with the second, what joined them with the whole."""
-    turns = [turn_at(0, GOAL, work=work), turn_at(9, second)]
-    cut = cut_arcs(turns, "start", None, answers={} if answer is None else {uuid(9): answer})
-    assert shape(cut) == arcs
-    verdicts = [verdict for arc in cut for verdict in (arc.shift, *arc.continuations)]
-    assert [None if verdict is None else verdict.judge for verdict in verdicts] == [None, *judges]
-
-
-@pytest.mark.parametrize(
-    ("second", "said", "arcs", "words"),
-    [
-        pytest.param(turn_at(9, GOES_ON), {uuid(9): True}, parted("person"), [None, True], id="a person parts"),
-        pytest.param(
-            turn_at(9, GOES_ON, opening="end"), {uuid(9): True}, parted("person"), [None, True], id="at an end as well"
-        ),
-        pytest.param(
-            turn_at(9, NEW_TOPIC), {uuid(9): False}, parted("topic"), [None, False], id="no boundary: told to the merge"
-        ),
-        pytest.param(turn_at(9, GOES_ON), {uuid(9): False}, WHOLE, [None], id="no boundary where there is none"),
-        pytest.param(turn_at(9, GOES_ON), {uuid(0): False}, WHOLE, [False], id="of the first turn: told to the merge"),
-    ],
-)
-def test_a_persons_word_goes_before_every_boundary(
-    second: Turn, said: dict[UUID, bool], arcs: list[tuple[BoundaryKind, list[int]]], words: list[bool | None]
-) -> None:
-    """That there is one cuts here; that there is none is told with the arc that it opens."""
-    cut = cut_arcs([FIRST, second], "start", None, said, {uuid(9): model_says(False)} if said.get(uuid(9)) else {})
-    assert (shape(cut), [arc.said for arc in cut]) == (arcs, words)
-
-
-@pytest.mark.parametrize(
-    ("turns", "closings"),
-    [
-        pytest.param([FIRST], [(None, None)], id="an open arc"),
-        pytest.param([turn_at(0, GOAL, closed="end", closed_at=3)], [("end", 3)], id="an end that nothing follows"),
-        pytest.param([FIRST, turn_at(9, NEW_TOPIC)], [("topic", 9), (None, None)], id="closed by the next one's start"),
-        pytest.param(
-            [turn_at(0, GOAL, closed="clear", closed_at=3), turn_at(9, GOES_ON, opening="clear")],
-            [("clear", 3), (None, None)],
-            id="closed when the clear was seen",
-        ),
-        pytest.param([FIRST, turn_at(1, GOES_ON, closed="end", closed_at=3)], [("end", 3)], id="after its last turn"),
-        pytest.param(
-            [turn_at(0, GOAL, closed="end", closed_at=3), turn_at(9, GOES_ON, opening="clear")],
-            [("end", 3), (None, None)],
-            id="closed by the end, though the next one opens with a clear",
-        ),
-    ],
-)
-def test_an_arc_closes_where_that_was_said_else_with_the_next_one(
-    turns: list[Turn], closings: list[tuple[BoundaryKind | None, int | None]]
-) -> None:
-    cut = cut_arcs(turns, "start", None)
-    assert [(arc.closed_by, None if arc.closed_us is None else arc.closed_us // MINUTE) for arc in cut] == closings
-
-
 def test_an_arc_holds_what_its_turns_amount_to() -> None:
     """Its opening turn names it; the last known directory and all files are its own."""
-    shift = cut_arcs([FIRST, turn_at(9, NEW_TOPIC)], "start", None)[1].shift
+    shift = cut_arcs(turns_of("0:goal 9:new"), "start", None)[1].shift
     turns = [
-        turn_at(1, GOAL, work=worked(changed=(5,), read=(3,)), lasts_us=HOUR, cwd=7),
-        turn_at(2, GOES_ON, work=worked(changed=(4,), read=(5,)), cwd=8),
-        turn_at(3, GOES_ON),
+        turn_at(1, PROMPTS["goal"], work=worked(changed=(5,), read=(3,)), lasts_us=HOUR, cwd=7),
+        turn_at(2, PROMPTS["goes-on"], work=worked(changed=(4,), read=(5,)), cwd=8),
+        turn_at(3, PROMPTS["goes-on"]),
     ]
     (arc,) = cut_arcs(turns, "topic", shift)
     assert (arc.arc_id, arc.agent_session_id, arc.opened_by, arc.shift) == (uuid(1), "session", "topic", shift)
     assert (arc.started_us, arc.last_activity_us, arc.cwd_digest) == (MINUTE, MINUTE + HOUR, 8)
     assert (arc.touched_files, arc.changed_files) == ((3, 4, 5), (4, 5))
-    assert shift is not None
-    assert shift.shift
 
 
-@pytest.mark.parametrize(
-    ("arc", "settles_us"),
-    [
-        pytest.param(arc_of(last_activity_us=HOUR), HOUR + 30 * MINUTE, id="open: quiet for thirty minutes"),
-        pytest.param(
-            arc_of(last_activity_us=HOUR, closed_by="end", closed_us=HOUR + MINUTE), HOUR + MINUTE, id="at its boundary"
-        ),
-        pytest.param(
-            arc_of(last_activity_us=HOUR, closed_by="topic", closed_us=5 * HOUR),
-            HOUR + 30 * MINUTE,
-            id="quiet long before its boundary",
-        ),
-        pytest.param(
-            arc_of(last_activity_us=HOUR, closed_by="clear", closed_us=MINUTE), MINUTE, id="active after its boundary"
-        ),
-    ],
+@table(
+    ("closed", "settles_us"),
+    {
+        "open: quiet for thirty minutes": ({}, HOUR + 30 * MINUTE),
+        "at its boundary": ({"closed_by": "end", "closed_us": HOUR + MINUTE}, HOUR + MINUTE),
+        "quiet long before its boundary": ({"closed_by": "topic", "closed_us": 5 * HOUR}, HOUR + 30 * MINUTE),
+        "active after its boundary": ({"closed_by": "clear", "closed_us": MINUTE}, MINUTE),
+    },
 )
-def test_an_arc_settles_at_its_boundary_or_after_thirty_quiet_minutes(arc: Arc, settles_us: int) -> None:
-    assert arc.settles_at_us == settles_us
+def test_an_arc_settles_at_its_boundary_or_after_thirty_quiet_minutes(closed: dict[str, Any], settles_us: int) -> None:
+    assert arc_of(last_activity_us=HOUR, **closed).settles_at_us == settles_us
 
 
-REVIEW = turn_at(0, prompt("phrase:review_asked", "prose"), answer=response(asks=True), work=worked("CI", changed=(1,)))
-SURELY_GOES_ON = turn_at(
-    9, prompt("has report", opens=("points back at once", "adds to what is there")), work=worked(changed=(1,))
+@table(
+    ("told", "unsure"),
+    {
+        "near even odds": ("0:goal 9:doubtful", True),
+        "another topic": ("0:goal 9:rather-new", True),
+        "another topic, likelier": ("0:goal 9:new", True),
+        "the same topic, rather surely": ("0:goal 9:rather-on", False),
+        "the same topic, surely": ("0:goal 9:goes-on", False),
+        "a commit makes it unsure": ("0:goal~CM 9:rather-on", True),
+        "a turn that cannot shift": ("0:goal 9:thanks", False),
+    },
 )
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "unsure"),
-    [
-        pytest.param(FIRST, turn_at(9, DOUBTFUL), True, id="near even odds"),
-        pytest.param(FIRST, turn_at(9, LIKELY_NEW), True, id="another topic"),
-        pytest.param(FIRST, turn_at(9, NEW_TOPIC), True, id="another topic, likelier"),
-        pytest.param(FIRST, turn_at(9, LIKELY_GOES_ON), False, id="the same topic, rather surely"),
-        pytest.param(FIRST, turn_at(9, GOES_ON), False, id="the same topic, surely"),
-        pytest.param(REVIEW, SURELY_GOES_ON, False, id="the same topic, beyond any doubt"),
-        pytest.param(SHIPPED, turn_at(9, LIKELY_GOES_ON), True, id="a commit makes it unsure"),
-        pytest.param(FIRST, turn_at(9, THANKS), False, id="a turn that cannot shift"),
-    ],
-)
-def test_a_gap_is_unsure_between_the_bounds(first: Turn, second: Turn, unsure: bool) -> None:
+def test_a_gap_is_unsure_between_the_bounds(told: str, unsure: bool) -> None:
     """What a commit adds is part of its chance."""
-    assert [gap.turn for gap in unsure_gaps([], [first, second], ())] == ([second] if unsure else [])
+    turns = turns_of(told)
+    assert [gap.turn for gap in unsure_gaps([], turns, ())] == turns[1:] * unsure
+
+
+def test_a_gap_beyond_any_doubt_is_not_unsure() -> None:
+    asked = prompt("phrase:review_asked", "prose")
+    review = turn_at(0, asked, answer=response(asks=True), work=worked("CI", changed=(1,)))
+    report = prompt("has report", opens=("points back at once", "adds to what is there"))
+    assert unsure_gaps([], [review, turn_at(9, report, work=worked(changed=(1,)))], ()) == []
 
 
 def test_an_arc_knows_how_unsure_its_end_is() -> None:
     """What a judge hardly saw; where a person said it, or the session was cleared, nothing is unsure."""
-    turns = [FIRST, turn_at(9, NEW_TOPIC)]
-    first, last = cut_arcs(turns, "start", None)
+    first, last = cut_arcs(turns_of("0:goal 9:new"), "start", None)
     assert last.shift is not None
     assert (first.end_chance, last.end_chance) == (last.shift.chance, None)
-    said, _ = cut_arcs(turns, "start", None, {turns[1].turn_id: True})
-    assert said.end_chance is None
-    cleared, _ = cut_arcs([turns[0], turn_at(9, NEW_TOPIC, opening="clear")], "start", None)
-    assert cleared.end_chance is None
+    said, _ = cut_arcs(turns_of("0:goal 9:new"), "start", None, {uuid(9): True})
+    cleared, _ = cut_arcs(turns_of("0:goal 9:new/clear"), "start", None)
+    assert (said.end_chance, cleared.end_chance) == (None, None)
 
 
 def test_the_gaps_of_an_arc_are_found_in_order() -> None:
     """The one before it as well, where a judge parted the two; none of which a person spoke."""
-    before, turns = [FIRST, turn_at(1, GOES_ON)], [turn_at(n, DOUBTFUL) for n in (2, 3, 4)]
-    found = unsure_gaps(before, turns, ())
-    assert [(gap.arc, gap.turn) for gap in found] == [
-        (tuple(before), turns[0]),
-        ((turns[0],), turns[1]),
-        (tuple(turns[:2]), turns[2]),
-    ]
+    before, turns = turns_of("0:goal 1:goes-on"), turns_of("2:doubtful 3:doubtful 4:doubtful")
+    found = [(gap.arc, gap.turn) for gap in unsure_gaps(before, turns, ())]
+    assert found == [(tuple(before), turns[0]), ((turns[0],), turns[1]), (tuple(turns[:2]), turns[2])]
     assert [gap.turn for gap in unsure_gaps([], turns, {uuid(3)})] == [turns[2]]
     assert unsure_gaps(before, turns, {uuid(2), uuid(3), uuid(4)}) == []
 
 
 def test_a_gap_tells_its_chance() -> None:
     """A sum below 0: the same topic; 0.7 of a logit more after a commit."""
-    (plain,) = unsure_gaps([], [FIRST, turn_at(9, DOUBTFUL)], ())
-    (after,) = unsure_gaps([], [SHIPPED, turn_at(9, DOUBTFUL)], ())
-    (shift,) = unsure_gaps([], [FIRST, turn_at(9, LIKELY_NEW)], ())
+    stories = ("0:goal 9:doubtful", "0:goal~CM 9:doubtful", "0:goal 9:rather-new")
+    plain, after, shift = (unsure_gaps([], turns_of(told), ())[0] for told in stories)
     assert plain.logit < 0 < shift.logit
     assert after.logit - plain.logit == 700
     assert plain.chance < after.chance < shift.chance
+
+
+# --- which neighbouring arcs are one sub-session --------------------------------------------------------------
+
+CLOSED_US = HOUR
+
+
+@table(
+    ("before", "after", "merges"),
+    {
+        "an arc after the session's end goes on": ({}, {}, True),
+        "an arc after a clear goes on": ({"closed_by": "clear"}, {}, True),
+        "an arc of the same agent session goes on": ({"closed_by": "clear"}, {"session": "session"}, True),
+        "never after a topic shift": ({"closed_by": "topic"}, {}, False),
+        "never after a commit": ({"closed_by": "commit"}, {}, False),
+        "never after a split that a person said": ({"closed_by": "person"}, {}, False),
+        "never where nothing was said to close it": ({"closed_by": "start"}, {}, False),
+        "never after a silence alone": ({"closed_by": None, "closed_us": None}, {}, False),
+        "never where nobody knows when it closed": ({"closed_us": None}, {}, False),
+        "at the very close it goes on": ({}, {"started_us": CLOSED_US}, True),
+        "before the close it does not": ({}, {"started_us": CLOSED_US - 1}, False),
+        "ten minutes after the close it goes on": ({}, {"started_us": CLOSED_US + 10 * MINUTE}, True),
+        "over ten minutes after it does not": ({}, {"started_us": CLOSED_US + 10 * MINUTE + 1}, False),
+        "never in another directory": ({}, {"cwd": 8}, False),
+        "never where the later directory is unknown": ({}, {"cwd": None}, False),
+        "never where the earlier directory is unknown": ({"cwd": None}, {}, False),
+        "two unknown directories are not the same": ({"cwd": None}, {"cwd": None}, False),
+        "half of the files are enough": ({}, {"touched": (2, 3)}, True),
+        "a third of the files is not": ({"touched": (1, 2, 3)}, {"touched": (3, 4, 5)}, False),
+        "never without files before": ({"touched": ()}, {}, False),
+        "never without files after": ({}, {"touched": ()}, False),
+        "a person joins across anything": ({"closed_by": "topic", "cwd": None}, {"said": False}, True),
+        "a person parts what would be one": ({}, {"said": True}, False),
+    },
+)
+def test_a_clear_or_an_end_is_bridged_by_time_place_and_files(
+    before: dict[str, Any], after: dict[str, Any], merges: bool
+) -> None:
+    """Within ten minutes, in one known directory, sharing half of the smaller set; a person's word goes first."""
+    closed: dict[str, Any] = {"closed_by": "end", "closed_us": CLOSED_US, "touched": (1, 2)}
+    opened: dict[str, Any] = {"session": "another", "started_us": CLOSED_US + MINUTE, "touched": (1, 2)}
+    assert belongs_to([arc_of(1, **(closed | before))], arc_of(2, **(opened | after))) is merges
+
+
+def test_the_files_of_all_merged_arcs_count_and_the_time_of_the_last_one() -> None:
+    """A third arc may go on with what only the first one touched."""
+    first = arc_of(1, closed_by="end", closed_us=CLOSED_US, touched=(1, 2))
+    second = arc_of(2, started_us=CLOSED_US, closed_by="clear", closed_us=CLOSED_US + 5 * MINUTE, touched=(2, 3))
+    third = arc_of(3, started_us=CLOSED_US + 15 * MINUTE, touched=(1, 9))
+    assert belongs_to([first, second], third)
+    assert not belongs_to([second], third)
+    assert not belongs_to([second, first], third)

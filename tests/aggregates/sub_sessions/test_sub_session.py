@@ -1,18 +1,27 @@
-"""Sub-sessions: what their turns amount to, as a conclusion."""
+"""Sub-sessions: what their turns amount to, and what people say against the judges."""
 
+import re
+from itertools import permutations
 from typing import Any
+from uuid import UUID
 
-import pytest
 from msgspec.structs import replace
 
+from aggregates.decide import decide, evolve, required_streams, touched_streams
+from aggregates.event import Context, Decision, Done
+from aggregates.ids import overrides_stream
 from aggregates.judging.outcome import UNSURE_END
 from aggregates.judging.rubric import Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BooleanName, Intent
+from aggregates.sub_sessions import sub_session as said_of
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
+from tests.support.log import named
 from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
+from tests.support.tables import table
 
 ASKED = prompt("no own words", words="a")
 """A prompt that the embedded judge cannot class: here a text model is answered for it."""
@@ -55,30 +64,48 @@ def concluded(
     return conclude(arcs or [arc_of()], turns, following, said or Overrides(), Answers(known, outcome))
 
 
-@pytest.mark.parametrize(
-    ("intents", "intent"),
-    [
-        pytest.param([None], None, id="no classified prompt"),
-        pytest.param(["bug_fix"], "bug_fix", id="the one prompt"),
-        pytest.param([None, "bug_fix"], "bug_fix", id="the first classified prompt"),
-        pytest.param(["bug_fix", "feature"], "bug_fix", id="of two changes the first"),
-        pytest.param(["question", "feature"], "feature", id="a question, then a change"),
-        pytest.param(["investigation", "question", "refactor"], "refactor", id="an investigation, then a change"),
-        pytest.param(["question", "small_change", "feature"], "small_change", id="a question, then two changes"),
-        pytest.param(["question", "review"], "question", id="a question, then no change"),
-        pytest.param(["question", "plan"], "question", id="a plan is no change"),
-        pytest.param(["review", "feature"], "review", id="a review stays one"),
-        pytest.param(["plan", "feature"], "plan", id="a plan stays one"),
-    ],
+TEXTS = {
+    "clear": "Move the parser into a package of its own in src/parser",
+    "leaning": "and do that for the printer in src/printer as well, please",
+    "command": "/pr-review 165",
+    "expanded": "## Context\n\n- Current pull request status: open, of the list of sessions",
+    "commits": "commit this and push it to the branch of the parser",
+}
+READ = {name: read_prompt(text, DIGESTER) for name, text in TEXTS.items()}
+SAID: dict[str, PromptReading | None] = {"asked": ASKED, "thanks": THANKS, "unseen": None, **READ}
+
+
+@table(
+    ("prompts", "intent", "goal"),
+    {
+        "no classified prompt": ("asked", None, 0),
+        "the one prompt": ("asked:bug_fix", "bug_fix", 0),
+        "the first classified prompt": ("asked asked:bug_fix", "bug_fix", 1),
+        "of two changes the first": ("asked:bug_fix asked:feature", "bug_fix", 0),
+        "a question, then a change": ("asked:question asked:feature", "feature", 1),
+        "two that are no change, then a change": ("asked:investigation asked:question asked:refactor", "refactor", 2),
+        "a question, then two changes": ("asked:question asked:small_change asked:feature", "small_change", 1),
+        "a question, then no change": ("asked:question asked:review", "question", 0),
+        "a plan is no change": ("asked:question asked:plan", "question", 0),
+        "a review stays one": ("asked:review asked:feature", "review", 0),
+        "a plan stays one": ("asked:plan asked:feature", "plan", 0),
+        "the first prompt that was captured and does more": ("unseen thanks asked", None, 2),
+        "no prompt that does anything": ("unseen thanks", None, None),
+        "not a change that leans on it": ("clear:question leaning:feature", "feature", 0),
+        "not a request for a commit": ("commits:small_change clear:question", "small_change", 1),
+        "the command, not the text in its place": ("command expanded:review", "review", 0),
+        "rather a prompt that leans than such a text": ("command expanded:review leaning", "review", 2),
+    },
 )
 def test_the_intent_is_that_of_the_first_prompt_or_of_the_first_change_after_a_question(
-    intents: list[Intent | None], intent: Intent | None
+    prompts: str, intent: Intent | None, goal: int | None
 ) -> None:
-    """Unclassified without any; the turn that gives it is the goal, else the first one that was classified."""
-    turns = [turn_at(n, ASKED, answered=True) for n in range(len(intents))]
-    found = concluded(*turns, rubrics=[rubric(each) for each in intents])
+    """The goal is the turn that gives it; else the first that does more than thank."""
+    words = [each.partition(":") for each in prompts.split()]
+    turns = [turn_at(n, SAID[name], answered=True) for n, (name, _, _) in enumerate(words)]
+    found = concluded(*turns, rubrics=[rubric(each or None) for _, _, each in words])  # type: ignore[arg-type]
     assert (found.intent, found.judged_intent) == (intent, intent)
-    assert found.goal == turns[intents.index(intent)]
+    assert found.goal == (None if goal is None else turns[goal])
 
 
 def test_a_person_names_another_intent() -> None:
@@ -90,43 +117,11 @@ def test_a_person_names_another_intent() -> None:
     assert [judged.standing.score for judged in found.prompts] == [50.0]
 
 
-CLEAR = read_prompt("Move the parser into a package of its own in src/parser", DIGESTER)
-LEANING = read_prompt("and do that for the printer in src/printer as well, please", DIGESTER)
-COMMAND = read_prompt("/pr-review 165", DIGESTER)
-EXPANDED = read_prompt("## Context\n\n- Current pull request status: open, of the list of sessions", DIGESTER)
-COMMITS = read_prompt("commit this and push it to the branch of the parser", DIGESTER)
-
-
-@pytest.mark.parametrize(
-    ("turns", "rubrics", "goal"),
-    [
-        pytest.param([ASKED, ASKED], [None, rubric("review")], 1, id="the first classified prompt"),
-        pytest.param([ASKED, ASKED], [rubric("question"), rubric("feature")], 1, id="the change after a question"),
-        pytest.param([ASKED, ASKED], [rubric("review"), rubric("feature")], 0, id="a review before a change"),
-        pytest.param([None, THANKS, ASKED], [], 2, id="unclassified: the first prompt that was captured and does more"),
-        pytest.param([None, THANKS], [], None, id="none"),
-        pytest.param([CLEAR, LEANING], [rubric("question"), rubric("feature")], 0, id="not a change that leans on it"),
-        pytest.param(
-            [COMMITS, CLEAR], [rubric("small_change"), rubric("question")], 1, id="not a request for a commit"
-        ),
-        pytest.param([COMMAND, EXPANDED], [None, rubric("review")], 0, id="the command, not the text in its place"),
-        pytest.param(
-            [COMMAND, EXPANDED, LEANING], [None, rubric("review")], 2, id="rather a prompt that leans than such a text"
-        ),
-    ],
-)
-def test_the_goal_is_the_prompt_that_gives_the_intent(
-    turns: list[Any], rubrics: list[JudgeAnswered | None], goal: int | None
-) -> None:
-    made = [turn_at(n, each, answered=True) for n, each in enumerate(turns)]
-    assert concluded(*made, rubrics=rubrics).goal == (None if goal is None else made[goal])
-
-
 def test_the_text_of_a_command_is_not_judged_and_names_no_goal() -> None:
     """The agent put it there at once; the turn itself stays as it was captured."""
     text = read_prompt("## Context\n\n- Status: open\n- Review all of it and list what is wrong in it", DIGESTER)
     picks = read_prompt("address: 8, 12 and 13 of them", DIGESTER)
-    made = [turn_at(1.98, COMMAND), turn_at(2, text, answered=True), turn_at(9, picks, answered=True)]
+    made = [turn_at(1.98, READ["command"]), turn_at(2, text, answered=True), turn_at(9, picks, answered=True)]
     found = concluded(*made)
     assert [judged.rubric.status for judged in found.prompts] == ["skipped", "skipped", "ok"]
     assert [judged.turn for judged in found.prompts] == made
@@ -171,13 +166,13 @@ def test_what_is_taken_back_is_known_where_every_revert_names_it() -> None:
     assert concluded(turn_at(1, ASKED, work=named), turn_at(2, ASKED, work=whole)).reverted == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("intent", "work", "qualifies"),
-    [
-        pytest.param("feature", Work(mutating_calls=1), True, id="above the floor and classified"),
-        pytest.param("feature", Work(), False, id="below the floor"),
-        pytest.param(None, Work(mutating_calls=1), False, id="unclassified"),
-    ],
+    {
+        "above the floor and classified": ("feature", Work(mutating_calls=1), True),
+        "below the floor": ("feature", Work(), False),
+        "unclassified": (None, Work(mutating_calls=1), False),
+    },
 )
 def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None, work: Work, qualifies: bool) -> None:
     """Whether it has settled is decided by whoever asks."""
@@ -185,19 +180,19 @@ def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None,
     assert (found.qualifies, found.floor.passed) == (qualifies, bool(work.mutating_calls))
 
 
-@pytest.mark.parametrize(
+@table(
     ("work", "outcome", "said", "complete", "judged"),
-    [
-        pytest.param(COMPLETE, None, None, True, True, id="as judged, complete"),
-        pytest.param(worked("CE"), None, None, False, False, id="as judged, not complete"),
-        pytest.param(worked("Ck"), None, None, None, None, id="as judged, undecided"),
-        pytest.param(COMPLETE, None, False, False, True, id="a person says no"),
-        pytest.param(worked("Ck"), None, True, True, None, id="a person says yes"),
-        pytest.param(COMPLETE, False, None, False, False, id="a text model says no"),
-        pytest.param(worked("Ck"), True, None, True, True, id="a text model says yes"),
-        pytest.param(worked("CKE"), True, None, False, False, id="never complete, whatever a text model says"),
-        pytest.param(worked("CKE"), True, True, True, False, id="a person may say so all the same"),
-    ],
+    {
+        "as judged, complete": (COMPLETE, None, None, True, True),
+        "as judged, not complete": (worked("CE"), None, None, False, False),
+        "as judged, undecided": (worked("Ck"), None, None, None, None),
+        "a person says no": (COMPLETE, None, False, False, True),
+        "a person says yes": (worked("Ck"), None, True, True, None),
+        "a text model says no": (COMPLETE, False, None, False, False),
+        "a text model says yes": (worked("Ck"), True, None, True, True),
+        "never complete, whatever a text model says": (worked("CKE"), True, None, False, False),
+        "a person may say so all the same": (worked("CKE"), True, True, True, False),
+    },
 )
 def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     work: Work, outcome: bool | None, said: bool | None, complete: bool | None, judged: bool | None
@@ -212,19 +207,19 @@ def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     assert found.outcome.goal_complete is judged
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "courses", "reverts"),
-    [
-        pytest.param(ASKED, ["CKa"], False, id="a change"),
-        pytest.param(ASKED, ["aRa"], True, id="a revert alone"),
-        pytest.param(ASKED, ["aKRC"], True, id="a revert before a change"),
-        pytest.param(ASKED, ["CR"], False, id="a revert of its own change"),
-        pytest.param(ASKED, ["C", "R"], False, id="a revert of its own change in the next turn"),
-        pytest.param(ASKED, ["a", "R"], True, id="a revert in the second turn, nothing before it"),
-        pytest.param(ASKED, ["KMPa"], False, id="neither"),
-        pytest.param(prompt("phrase:undoing", "no own words"), ["C"], True, id="a person asks to undo"),
-        pytest.param(None, ["C"], False, id="a prompt that was not captured"),
-    ],
+    {
+        "a change": (ASKED, ["CKa"], False),
+        "a revert alone": (ASKED, ["aRa"], True),
+        "a revert before a change": (ASKED, ["aKRC"], True),
+        "a revert of its own change": (ASKED, ["CR"], False),
+        "a revert of its own change in the next turn": (ASKED, ["C", "R"], False),
+        "a revert in the second turn, nothing before it": (ASKED, ["a", "R"], True),
+        "neither": (ASKED, ["KMPa"], False),
+        "a person asks to undo": (prompt("phrase:undoing", "no own words"), ["C"], True),
+        "a prompt that was not captured": (None, ["C"], False),
+    },
 )
 def test_a_sub_session_reverts_if_that_is_asked_or_done_first(said: Any, courses: list[str], reverts: bool) -> None:
     """One revert within it, after its own change, is none."""
@@ -258,13 +253,13 @@ LAST = arc_of(2, session="two", started_us=2 * MINUTE, last_activity_us=3 * MINU
 AGAIN = arc_of(3, session="one", started_us=HOUR, last_activity_us=2 * HOUR)
 
 
-@pytest.mark.parametrize(
+@table(
     ("arcs", "sessions", "last_us", "settles_us", "closed_by"),
-    [
-        pytest.param([FIRST], ("one",), HOUR, HOUR + 30 * MINUTE, "clear", id="one arc"),
-        pytest.param([FIRST, LAST], ("one", "two"), HOUR, HOUR + 30 * MINUTE, "clear", id="two, the first goes on"),
-        pytest.param([FIRST, LAST, AGAIN], ("one", "two"), 2 * HOUR, 2 * HOUR + 30 * MINUTE, None, id="three of two"),
-    ],
+    {
+        "one arc": ([FIRST], ("one",), HOUR, HOUR + 30 * MINUTE, "clear"),
+        "two, the first goes on": ([FIRST, LAST], ("one", "two"), HOUR, HOUR + 30 * MINUTE, "clear"),
+        "three of two": ([FIRST, LAST, AGAIN], ("one", "two"), 2 * HOUR, 2 * HOUR + 30 * MINUTE, None),
+    },
 )
 def test_merged_arcs_keep_the_first_session_as_parent_and_settle_with_the_last_to_settle(
     arcs: list[Arc], sessions: tuple[str, ...], last_us: int, settles_us: int, closed_by: str | None
@@ -279,3 +274,72 @@ def test_merged_arcs_keep_the_first_session_as_parent_and_settle_with_the_last_t
 def test_of_arcs_that_settle_together_the_last_one_closes() -> None:
     arcs = [FIRST, arc_of(2, started_us=HOUR, last_activity_us=HOUR, closed_by="end")]
     assert concluded(turn_at(1, ASKED), arcs=arcs).closed_by == "end"
+
+
+# --- what people say against the judges -----------------------------------------------------------------------
+
+ANA, CAPTURE, TURN = named("ana"), named("capture"), named("turn")
+BY: dict[str, Any] = {"organization_id": named("acme"), "developer_id": ANA}
+FACT: dict[str, Any] = BY | {"received_at_us": 0, "agent_session_id": "s1"}
+
+
+@table(
+    ("fact", "word"),
+    {
+        "a boundary": (said_of.GapOverridden(**FACT, before_capture=CAPTURE, boundary=True), "yes"),
+        "a goal": (said_of.GoalOverridden(**FACT, capture_id=CAPTURE, complete=False), "no"),
+        "rework": (said_of.ReworkOverridden(**FACT, capture_id=CAPTURE, rework=True), "yes"),
+        "an intent": (said_of.IntentOverridden(**FACT, capture_id=CAPTURE, intent_class="refactor"), "refactor"),
+    },
+)
+def test_a_correction_is_a_fact_about_a_capture(fact: said_of.OverrideEvent, word: str) -> None:
+    """In the developer's stream of corrections, as of now; said again, it is a fact again."""
+    command, stream, taken = (
+        said_of.Override(**BY, facts=(fact,)),
+        overrides_stream(ANA),
+        replace(fact, received_at_us=7),
+    )
+    for known in ({}, {stream: evolve(None, taken)}):
+        context = Context(now_us=7, digester=DIGESTER, redaction=True)
+        assert decide(command, known, context) == Decision(((stream, taken),), Done(True))
+    assert said_of.override_words_of(fact)[0] == CAPTURE
+    assert [said for _, said in said_of.override_words_of(fact)[1]] == [word]
+    assert touched_streams(command) == required_streams(command) == (stream,)
+
+
+@table(
+    ("told", "seen", "expected", "gaps"),
+    {
+        "the later word in the log wins, each topic by itself": (
+            "goal:no@3 goal:yes@9 intent:plan@5 gap:no@6",
+            {TURN},
+            Overrides(boundary=True, drawn=True, gaps_reviewed=True, complete=True, intent="plan"),
+            {TURN: False},
+        ),
+        "what was taken back counts no more": ("goal:no@3 gap:yes@4 goal:cleared@5 gap:cleared@6", (), Overrides(), {}),
+        "what is said anew does": ("goal:no@3 goal:cleared@5 goal:yes@7", (), Overrides(complete=True), {}),
+        "that a turn goes on, where no boundary was seen": (
+            "gap:no@3",
+            (),
+            Overrides(boundary=False, gaps_reviewed=True),
+            {TURN: False},
+        ),
+    },
+)
+def test_what_stands_of_many_words(told: str, seen: set[UUID], expected: Overrides, gaps: dict[UUID, bool]) -> None:
+    """In whatever order they are read, even where two captures of one turn were spoken of."""
+    words = [
+        said_of.OverrideWord(TURN, topic, word, int(at)) for topic, word, at in re.findall(r"(\w+):(\w+)@(\d)", told)
+    ]
+    for shuffled in permutations(words):
+        assert (said_of.overrides_of(shuffled, seen), said_of.gap_overrides(shuffled)) == (expected, gaps)
+
+
+def test_whose_end_a_person_drew_is_drawn_without_an_override() -> None:
+    """The split is an override of what it opened; peers leave out what it closed, too."""
+    assert said_of.overrides_of([], parted=True) == Overrides(drawn=True)
+
+
+def test_clearing_a_label_takes_the_class_and_the_title_back() -> None:
+    fact = said_of.OverrideCleared(**FACT, capture_id=CAPTURE, field="label")
+    assert said_of.override_words_of(fact) == (CAPTURE, [("intent", "cleared"), ("title", "cleared")])

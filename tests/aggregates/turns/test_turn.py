@@ -9,6 +9,7 @@ from aggregates.reading.readings import ResponseReading
 from aggregates.turns.turn import CapturedResponse, ModelUsage, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
+from tests.support.tables import table
 
 
 def turn_of(
@@ -20,26 +21,20 @@ def turn_of(
     return turn
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "answered_us"),
-    [
-        pytest.param(answer(9 * MINUTE), 9 * MINUTE, id="as the client said"),
-        pytest.param(answer(9 * MINUTE, elapsed_ms=1_000), 9 * MINUTE, id="as the client said, whatever it took"),
-        pytest.param(answer(MINUTE), 5 * MINUTE, id="never before the prompt"),
-        pytest.param(answer(9 * MINUTE, timed=False), 9 * MINUTE, id="on receipt, where nothing was said"),
-        pytest.param(answer(MINUTE, timed=False), 5 * MINUTE, id="received before the prompt's time: at the prompt"),
-        pytest.param(answer(9 * MINUTE, timed=False, elapsed_ms=60_000), 6 * MINUTE, id="prompt plus the time it took"),
-        pytest.param(answer(9 * MINUTE, timed=False, elapsed_ms=0), 5 * MINUTE, id="it took no time"),
-        pytest.param(
-            answer(9 * MINUTE, timed=False, elapsed_ms=14 * 60_000), 19 * MINUTE, id="ten minutes ahead is believed"
-        ),
-        pytest.param(
-            answer(9 * MINUTE - 1, timed=False, elapsed_ms=14 * 60_000), 9 * MINUTE - 1, id="over ten minutes is not"
-        ),
-        pytest.param(
-            answer(4 * MINUTE, timed=False, elapsed_ms=10 * 60_000), 5 * MINUTE, id="nor is a receipt before the prompt"
-        ),
-    ],
+    {
+        "as the client said": (answer(9 * MINUTE), 9 * MINUTE),
+        "as the client said, whatever it took": (answer(9 * MINUTE, elapsed_ms=1_000), 9 * MINUTE),
+        "never before the prompt": (answer(MINUTE), 5 * MINUTE),
+        "on receipt, where nothing was said": (answer(9 * MINUTE, timed=False), 9 * MINUTE),
+        "received before the prompt's time: at the prompt": (answer(MINUTE, timed=False), 5 * MINUTE),
+        "prompt plus the time it took": (answer(9 * MINUTE, timed=False, elapsed_ms=60_000), 6 * MINUTE),
+        "it took no time": (answer(9 * MINUTE, timed=False, elapsed_ms=0), 5 * MINUTE),
+        "ten minutes ahead is believed": (answer(9 * MINUTE, timed=False, elapsed_ms=14 * 60_000), 19 * MINUTE),
+        "over ten minutes is not": (answer(9 * MINUTE - 1, timed=False, elapsed_ms=14 * 60_000), 9 * MINUTE - 1),
+        "nor is a receipt before the prompt": (answer(4 * MINUTE, timed=False, elapsed_ms=10 * 60_000), 5 * MINUTE),
+    },
 )
 def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(
     given: CapturedResponse, answered_us: int
@@ -48,22 +43,20 @@ def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(
     assert given.answered_us(5 * MINUTE) == answered_us
 
 
-@pytest.mark.parametrize(
+@table(
     ("reports", "given", "last_us"),
-    [
-        pytest.param([], None, MINUTE, id="the prompt alone"),
-        pytest.param([seen("tool", 4 * MINUTE), seen("request", 3 * MINUTE)], None, 4 * MINUTE, id="the last report"),
-        pytest.param([seen("tool", 0)], None, MINUTE, id="a report from before the prompt"),
-        pytest.param([seen("session_start", 4 * MINUTE)], None, MINUTE, id="a session's start is no activity"),
-        pytest.param([seen("session_end", 4 * MINUTE)], None, MINUTE, id="nor is its end"),
-        pytest.param([seen("lines", 4 * MINUTE)], None, MINUTE, id="nor a counter of lines"),
-        pytest.param([], answer(5 * MINUTE), 5 * MINUTE, id="the answer"),
-        pytest.param([seen("tool", 4 * MINUTE)], answer(5 * MINUTE), 5 * MINUTE, id="an answer after the last report"),
-        pytest.param([seen("tool", 6 * MINUTE)], answer(5 * MINUTE), 6 * MINUTE, id="a report after the answer"),
-        pytest.param(
-            [], answer(DAY, timed=False, elapsed_ms=60_000), 3 * MINUTE, id="counted from the prompt that was answered"
-        ),
-    ],
+    {
+        "the prompt alone": ([], None, MINUTE),
+        "the last report": ([seen("tool", 4 * MINUTE), seen("request", 3 * MINUTE)], None, 4 * MINUTE),
+        "a report from before the prompt": ([seen("tool", 0)], None, MINUTE),
+        "a session's start is no activity": ([seen("session_start", 4 * MINUTE)], None, MINUTE),
+        "nor is its end": ([seen("session_end", 4 * MINUTE)], None, MINUTE),
+        "nor a counter of lines": ([seen("lines", 4 * MINUTE)], None, MINUTE),
+        "the answer": ([], answer(5 * MINUTE), 5 * MINUTE),
+        "an answer after the last report": ([seen("tool", 4 * MINUTE)], answer(5 * MINUTE), 5 * MINUTE),
+        "a report after the answer": ([seen("tool", 6 * MINUTE)], answer(5 * MINUTE), 6 * MINUTE),
+        "counted from the prompt that was answered": ([], answer(DAY, timed=False, elapsed_ms=60_000), 3 * MINUTE),
+    },
 )
 def test_a_turn_is_active_until_its_last_report_or_answer(
     reports: list[PlacedObservation], given: CapturedResponse | None, last_us: int
@@ -74,16 +67,16 @@ def test_a_turn_is_active_until_its_last_report_or_answer(
     assert (turn.started_us, turn.last_activity_us) == (MINUTE, last_us)
 
 
-@pytest.mark.parametrize(
+@table(
     ("reports", "given", "answered"),
-    [
-        pytest.param([], None, False, id="nothing"),
-        pytest.param([], answer(), True, id="a captured response"),
-        pytest.param([seen("response", 1)], None, True, id="a reported response"),
-        pytest.param([seen("request", 1)], None, True, id="an answered request"),
-        pytest.param([seen("request", 1, sidechain=True)], None, False, id="a sub-agent's request alone"),
-        pytest.param([seen("error", 1), seen("tool", 2, tool=tool())], None, False, id="an error and a tool call"),
-    ],
+    {
+        "nothing": ([], None, False),
+        "a captured response": ([], answer(), True),
+        "a reported response": ([seen("response", 1)], None, True),
+        "an answered request": ([seen("request", 1)], None, True),
+        "a sub-agent's request alone": ([seen("request", 1, sidechain=True)], None, False),
+        "an error and a tool call": ([seen("error", 1), seen("tool", 2, tool=tool())], None, False),
+    },
 )
 def test_a_turn_is_answered_by_a_response_or_a_request(
     reports: list[PlacedObservation], given: CapturedResponse | None, answered: bool
@@ -95,25 +88,23 @@ def test_a_turn_is_answered_by_a_response_or_a_request(
 FIRST, SECOND_ANSWER = response("first"), response("second")
 
 
-@pytest.mark.parametrize(
+@table(
     ("reports", "given", "read"),
-    [
-        pytest.param([], None, (None, None), id="none"),
-        pytest.param([], answer(reading=FIRST, position=8), (FIRST, 8), id="the captured one"),
-        pytest.param([seen("response", 1, 9, response=FIRST)], None, (FIRST, 9), id="the reported one"),
-        pytest.param(
+    {
+        "none": ([], None, (None, None)),
+        "the captured one": ([], answer(reading=FIRST, position=8), (FIRST, 8)),
+        "the reported one": ([seen("response", 1, 9, response=FIRST)], None, (FIRST, 9)),
+        "the last reported one": (
             [seen("response", 1, 9, response=FIRST), seen("response", 2, 11, response=SECOND_ANSWER)],
             None,
             (SECOND_ANSWER, 11),
-            id="the last reported one",
         ),
-        pytest.param(
+        "the captured one before the reported one": (
             [seen("response", 1, 9, response=SECOND_ANSWER)],
             answer(reading=FIRST, position=8),
             (FIRST, 8),
-            id="the captured one before the reported one",
         ),
-    ],
+    },
 )
 def test_the_captured_response_is_read_before_a_reported_one(
     reports: list[PlacedObservation], given: CapturedResponse | None, read: tuple[ResponseReading | None, int | None]
@@ -122,13 +113,13 @@ def test_the_captured_response_is_read_before_a_reported_one(
     assert (turn.response, turn.response_position) == read
 
 
-@pytest.mark.parametrize(
+@table(
     ("kinds", "read"),
-    [
-        pytest.param(("log", "transcript", "plugin"), 3, id="the plugin's before all"),
-        pytest.param(("log", "transcript"), 2, id="the transcript's before the log's"),
-        pytest.param(("log",), 1, id="the log's alone"),
-    ],
+    {
+        "the plugin's before all": (("log", "transcript", "plugin"), 3),
+        "the transcript's before the log's": (("log", "transcript"), 2),
+        "the log's alone": (("log",), 1),
+    },
 )
 def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: int) -> None:
     """The plugin's first, then the transcript's, then the log's; a directory from whichever names one."""
@@ -148,14 +139,14 @@ def _unknown(*sums: int) -> ModelUsage:
     return ModelUsage("unknown", 1, *sums)
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "expected"),
-    [
-        pytest.param(answer(), (), id="no numbers"),
-        pytest.param(answer(input_tokens=3), (_unknown(3, 0, 0, 0, 0, 1, 0, 1),), id="tokens without a price"),
-        pytest.param(answer(output_tokens=0), (_unknown(0, 0, 0, 0, 0, 1, 0, 1),), id="a zero that was told"),
-        pytest.param(answer(cost_usd_nano=7), (_unknown(0, 0, 0, 0, 7, 0, 0, 1, 1),), id="a price without tokens"),
-        pytest.param(
+    {
+        "no numbers": (answer(), ()),
+        "tokens without a price": (answer(input_tokens=3), (_unknown(3, 0, 0, 0, 0, 1, 0, 1),)),
+        "a zero that was told": (answer(output_tokens=0), (_unknown(0, 0, 0, 0, 0, 1, 0, 1),)),
+        "a price without tokens": (answer(cost_usd_nano=7), (_unknown(0, 0, 0, 0, 7, 0, 0, 1, 1),)),
+        "everything": (
             answer(
                 model="opus",
                 input_tokens=1,
@@ -166,9 +157,8 @@ def _unknown(*sums: int) -> ModelUsage:
                 lower_bound=True,
             ),
             (ModelUsage("opus", 1, 1, 2, 3, 4, 5, 0, 1, 1),),
-            id="everything",
         ),
-    ],
+    },
 )
 def test_a_responses_numbers_stand_in_where_no_request_log_covers_the_turn(
     given: CapturedResponse, expected: tuple[ModelUsage, ...]

@@ -134,9 +134,7 @@ def test_what_an_agent_wrote_is_no_prompt_and_its_work_belongs_to_the_prompt_bef
     assert {uuid(2), uuid(3), uuid(4)} <= set(aliases[0].ids)
 
 
-@pytest.mark.parametrize(
-    ("reading", "turns"), [pytest.param(NOTICE, 1, id="words of the agent"), pytest.param(PRESSED, 2, id="a button")]
-)
+@table(("reading", "turns"), {"words of the agent": (NOTICE, 1), "a button": (PRESSED, 2)})
 def test_a_session_begins_with_a_person(reading: PromptReading, turns: int) -> None:
     """Who pressed a button is one; later presses belong to the turn before."""
     captures = [
@@ -161,21 +159,19 @@ def test_what_an_agent_asks_for_itself_before_the_first_prompt_is_not_its_work()
     assert sum(usage.requests for usage in turn.work.usage) == 3
 
 
-@pytest.mark.parametrize(
+@table(
     ("report", "place"),
-    [
-        pytest.param(seen("tool", 10 * MINUTE, tool=tool()), 1, id="at the moment of a prompt: to it"),
-        pytest.param(seen("tool", 10 * MINUTE - 1, tool=tool()), 0, id="just before it: to the one before"),
-        pytest.param(seen("tool", -1, tool=tool()), 0, id="before all prompts: to the first"),
-        pytest.param(seen("tool", DAY, tool=tool()), 3, id="long after all: to the last"),
-        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="p"), 0, id="by the prompt id, whatever the time"),
-        pytest.param(seen("tool", 0, tool=tool(), prompt_id="log"), 1, id="by the id that only the log named"),
-        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="twice"), 3, id="an id used twice: to the last"),
-        pytest.param(
-            seen("tool", 25 * MINUTE, tool=tool(), prompt_id="twice"), 2, id="an id used twice: not before its time"
-        ),
-        pytest.param(seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3, id="an unknown id: by time"),
-    ],
+    {
+        "at the moment of a prompt: to it": (seen("tool", 10 * MINUTE, tool=tool()), 1),
+        "just before it: to the one before": (seen("tool", 10 * MINUTE - 1, tool=tool()), 0),
+        "before all prompts: to the first": (seen("tool", -1, tool=tool()), 0),
+        "long after all: to the last": (seen("tool", DAY, tool=tool()), 3),
+        "by the prompt id, whatever the time": (seen("tool", DAY, tool=tool(), prompt_id="p"), 0),
+        "by the id that only the log named": (seen("tool", 0, tool=tool(), prompt_id="log"), 1),
+        "an id used twice: to the last": (seen("tool", DAY, tool=tool(), prompt_id="twice"), 3),
+        "an id used twice: not before its time": (seen("tool", 25 * MINUTE, tool=tool(), prompt_id="twice"), 2),
+        "an unknown id: by time": (seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3),
+    },
 )
 def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
     report: PlacedObservation, place: int
@@ -199,22 +195,21 @@ def test_a_sub_agents_session_has_no_turns() -> None:
 NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
 
 
-@pytest.mark.parametrize(
+@table(
     ("captures", "taken", "ids", "names"),
-    [
-        pytest.param([capture(1, host="p")], (), [NAMED], ["p"], id="the host's name first"),
-        pytest.param([capture(1), capture(2, "log", host="p")], (), [NAMED], ["p"], id="a name that only the log told"),
-        pytest.param([capture(2, "log"), capture(1)], (), [UNNAMED], [None], id="else the capture that is read"),
-        pytest.param([capture(1, host="p")], ("p",), [UNNAMED], [None], id="a name of an earlier turn is not used"),
-        pytest.param([capture(1, host="p")], ("q",), [NAMED], ["p"], id="another turn's other name does not matter"),
-        pytest.param(
+    {
+        "the host's name first": ([capture(1, host="p")], (), [NAMED], ["p"]),
+        "a name that only the log told": ([capture(1), capture(2, "log", host="p")], (), [NAMED], ["p"]),
+        "else the capture that is read": ([capture(2, "log"), capture(1)], (), [UNNAMED], [None]),
+        "a name of an earlier turn is not used": ([capture(1, host="p")], ("p",), [UNNAMED], [None]),
+        "another turn's other name does not matter": ([capture(1, host="p")], ("q",), [NAMED], ["p"]),
+        "a name used twice counts for the first turn": (
             [capture(2, host="p"), capture(1, host="p", at_us=1)],
             (),
             [NAMED, UNNAMED],
             ["p", None],
-            id="a name used twice counts for the first turn",
         ),
-    ],
+    },
 )
 def test_a_turns_id_is_the_hosts_name_for_it_else_that_of_its_capture(
     captures: list[Capture], taken: tuple[str, ...], ids: list[UUID], names: list[str | None]

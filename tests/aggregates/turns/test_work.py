@@ -8,17 +8,9 @@ import pytest
 from aggregates.event import Span, Words
 from aggregates.reading.reading import text_digest
 from aggregates.records.record import Record, RecordKind
-from aggregates.turns.turn import (
-    FileWork,
-    ModelUsage,
-    Observation,
-    ToolEffect,
-    ToolUse,
-    Work,
-    observe,
-    sum_work,
-)
+from aggregates.turns.turn import FileWork, ModelUsage, Observation, ToolEffect, ToolUse, Work, observe, sum_work
 from tests.support.stages import DIGESTER, file_work, tool
+from tests.support.tables import table
 
 
 def used(call: ToolUse | None) -> Observation:
@@ -33,59 +25,53 @@ ANSWER, ERROR = Observation("request"), Observation("error")
 EDIT, CHECK = used(tool()), used(tool("shell", flags="check"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("observations", "marks"),
-    [
-        pytest.param([ANSWER], "a", id="an answered request"),
-        pytest.param([Observation("request", sidechain=True)], "", id="a sub-agent's request says nothing"),
-        pytest.param([ERROR], "E", id="a failed request"),
-        pytest.param([Observation("error", sidechain=True)], "", id="a sub-agent's error says nothing"),
-        pytest.param([Observation("interruption")], "I", id="an interruption"),
-        pytest.param([Observation("rejection")], "J", id="a refused call"),
-        pytest.param([EDIT], "C", id="an edit"),
-        pytest.param([used(tool(ok=None))], "C", id="an edit whose outcome was not seen"),
-        pytest.param([used(tool(ok=False))], "", id="a failed edit"),
-        pytest.param([CHECK], "K", id="a check that passed"),
-        pytest.param([used(tool("shell", ok=False, flags="check"))], "k", id="a check that failed"),
-        pytest.param([used(tool("shell", ok=None, flags="check"))], "", id="a check whose outcome was not seen"),
-        pytest.param([used(tool("shell", flags="commit"))], "M", id="a commit"),
-        pytest.param([used(tool("shell", ok=False, flags="commit"))], "", id="a failed commit"),
-        pytest.param([used(tool("shell", ok=None, flags="commit"))], "", id="a commit whose outcome was not seen"),
-        pytest.param([used(tool("shell", flags="pull_request"))], "P", id="a pull request"),
-        pytest.param([used(tool("shell", flags="revert"))], "R", id="a revert"),
-        pytest.param([used(tool("shell", flags="check commit pull_request revert"))], "KMPR", id="all in one line"),
-        pytest.param([used(tool("shell", ok=False, flags="check commit"))], "k", id="all in one line, failed"),
-        pytest.param([used(tool("read")), used(None)], "", id="a look, and a call of which nothing is known"),
-        pytest.param(
-            [Observation("response"), Observation("compaction"), Observation("lines")], "", id="anything else"
-        ),
-        pytest.param([ANSWER, ANSWER, EDIT, EDIT, ANSWER], "aCa", id="equal neighbours stand once"),
-        pytest.param([EDIT, CHECK, EDIT, CHECK], "CKCK", id="in time order"),
-    ],
+    {
+        "an answered request": ([ANSWER], "a"),
+        "a sub-agent's request says nothing": ([Observation("request", sidechain=True)], ""),
+        "a failed request": ([ERROR], "E"),
+        "a sub-agent's error says nothing": ([Observation("error", sidechain=True)], ""),
+        "an interruption": ([Observation("interruption")], "I"),
+        "a refused call": ([Observation("rejection")], "J"),
+        "an edit": ([EDIT], "C"),
+        "an edit whose outcome was not seen": ([used(tool(ok=None))], "C"),
+        "a failed edit": ([used(tool(ok=False))], ""),
+        "a check that passed": ([CHECK], "K"),
+        "a check that failed": ([used(tool("shell", ok=False, flags="check"))], "k"),
+        "a check whose outcome was not seen": ([used(tool("shell", ok=None, flags="check"))], ""),
+        "a commit": ([used(tool("shell", flags="commit"))], "M"),
+        "a failed commit": ([used(tool("shell", ok=False, flags="commit"))], ""),
+        "a commit whose outcome was not seen": ([used(tool("shell", ok=None, flags="commit"))], ""),
+        "a pull request": ([used(tool("shell", flags="pull_request"))], "P"),
+        "a revert": ([used(tool("shell", flags="revert"))], "R"),
+        "all in one line": ([used(tool("shell", flags="check commit pull_request revert"))], "KMPR"),
+        "all in one line, failed": ([used(tool("shell", ok=False, flags="check commit"))], "k"),
+        "a look, and a call of which nothing is known": ([used(tool("read")), used(None)], ""),
+        "anything else": ([Observation("response"), Observation("compaction"), Observation("lines")], ""),
+        "equal neighbours stand once": ([ANSWER, ANSWER, EDIT, EDIT, ANSWER], "aCa"),
+        "in time order": ([EDIT, CHECK, EDIT, CHECK], "CKCK"),
+    },
 )
 def test_the_course_of_a_turn_is_a_string_of_marks(observations: list[Observation], marks: str) -> None:
     """One for each thing that can decide an outcome."""
     assert work_of(*observations).marks == marks
 
 
-@pytest.mark.parametrize(
-    ("calls", "marks"),
-    [
-        pytest.param(240, "aE" * 120, id="240 marks are all kept"),
-        pytest.param(241, "Ea" * 120, id="of 241 the first is dropped"),
-    ],
+@table(
+    ("calls", "marks"), {"240 marks are all kept": (240, "aE" * 120), "of 241 the first is dropped": (241, "Ea" * 120)}
 )
 def test_of_a_longer_course_the_end_is_kept(calls: int, marks: str) -> None:
     assert work_of(*((ANSWER, ERROR)[n % 2] for n in range(calls))).marks == marks
 
 
-@pytest.mark.parametrize(
+@table(
     ("observations", "observed"),
-    [
-        pytest.param([], False, id="nothing"),
-        pytest.param([Observation("prompt")], False, id="its prompt alone"),
-        pytest.param([Observation("prompt"), Observation("other")], True, id="anything beside its prompt"),
-    ],
+    {
+        "nothing": ([], False),
+        "its prompt alone": ([Observation("prompt")], False),
+        "anything beside its prompt": ([Observation("prompt"), Observation("other")], True),
+    },
 )
 def test_a_turn_is_observed_if_anything_beside_its_prompt_was_seen(
     observations: list[Observation], observed: bool
@@ -93,19 +79,17 @@ def test_a_turn_is_observed_if_anything_beside_its_prompt_was_seen(
     assert work_of(*observations) == Work(observed=observed)
 
 
-@pytest.mark.parametrize(
+@table(
     ("observation", "counts"),
-    [
-        pytest.param(used(tool("edit", mutating=True, added=3, removed=2)), (1, 0, 1, 1, 3, 2), id="an edit"),
-        pytest.param(
-            used(tool("edit", ok=None, mutating=True, added=3, removed=2)), (1, 0, 1, 1, 3, 2), id="outcome not seen"
-        ),
-        pytest.param(used(tool("edit", ok=False, mutating=True, added=3, removed=2)), (1, 1, 0, 0, 0, 0), id="failed"),
-        pytest.param(used(tool("shell", mutating=True)), (1, 0, 1, 0, 0, 0), id="a shell call that changes something"),
-        pytest.param(used(tool("read")), (1, 0, 0, 0, 0, 0), id="a look"),
-        pytest.param(used(None), (0, 0, 0, 0, 0, 0), id="a call of which nothing is known"),
-        pytest.param(Observation("lines", lines_added=4, lines_removed=1), (0, 0, 0, 0, 4, 1), id="a counter of lines"),
-    ],
+    {
+        "an edit": (used(tool("edit", mutating=True, added=3, removed=2)), (1, 0, 1, 1, 3, 2)),
+        "outcome not seen": (used(tool("edit", ok=None, mutating=True, added=3, removed=2)), (1, 0, 1, 1, 3, 2)),
+        "failed": (used(tool("edit", ok=False, mutating=True, added=3, removed=2)), (1, 1, 0, 0, 0, 0)),
+        "a shell call that changes something": (used(tool("shell", mutating=True)), (1, 0, 1, 0, 0, 0)),
+        "a look": (used(tool("read")), (1, 0, 0, 0, 0, 0)),
+        "a call of which nothing is known": (used(None), (0, 0, 0, 0, 0, 0)),
+        "a counter of lines": (Observation("lines", lines_added=4, lines_removed=1), (0, 0, 0, 0, 4, 1)),
+    },
 )
 def test_calls_errors_edits_and_lines_are_counted(observation: Observation, counts: tuple[int, ...]) -> None:
     """A call that failed changed nothing. Twice the observation, twice the counts."""
@@ -118,18 +102,18 @@ def counted(work: Work) -> tuple[int, ...]:
     return (work.tool_calls, work.tool_errors, work.mutating_calls, work.edits, work.lines_added, work.lines_removed)
 
 
-@pytest.mark.parametrize(
+@table(
     ("inputs", "repeats"),
-    [
-        pytest.param([], 0, id="no call"),
-        pytest.param([1], 1, id="one call"),
-        pytest.param([1, 1, 1], 3, id="three times the same"),
-        pytest.param([1, 2, 2], 2, id="the last two"),
-        pytest.param([2, 1, 2], 1, id="another in between"),
-        pytest.param([1, None], 0, id="the last one's input was not seen"),
-        pytest.param([None, None], 0, id="no input was seen"),
-        pytest.param([1, None, 1], 1, id="one in between was not seen"),
-    ],
+    {
+        "no call": ([], 0),
+        "one call": ([1], 1),
+        "three times the same": ([1, 1, 1], 3),
+        "the last two": ([1, 2, 2], 2),
+        "another in between": ([2, 1, 2], 1),
+        "the last one's input was not seen": ([1, None], 0),
+        "no input was seen": ([None, None], 0),
+        "one in between was not seen": ([1, None, 1], 1),
+    },
 )
 def test_the_run_of_identical_calls_at_the_end_is_counted(inputs: list[int | None], repeats: int) -> None:
     assert work_of(*(used(tool(input_digest=each)) for each in inputs), ANSWER).repeats_before_stop == repeats
@@ -148,25 +132,23 @@ def test_requests_are_summed_by_model() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("calls", "files"),
-    [
-        pytest.param([tool(file=5, added=3, removed=2)], [file_work(5, 1, 3, 2, position=1)], id="an edit"),
-        pytest.param([tool(ok=None, file=5, added=3)], [file_work(5, 1, 3, position=1)], id="outcome not seen"),
-        pytest.param([tool(ok=False, file=5, added=3, removed=2)], [file_work(5, position=1)], id="a failed edit"),
-        pytest.param([tool("read", file=5, added=3)], [file_work(5, position=1)], id="a look"),
-        pytest.param([tool(), tool("shell")], [], id="calls of no file"),
-        pytest.param(
+    {
+        "an edit": ([tool(file=5, added=3, removed=2)], [file_work(5, 1, 3, 2, position=1)]),
+        "outcome not seen": ([tool(ok=None, file=5, added=3)], [file_work(5, 1, 3, position=1)]),
+        "a failed edit": ([tool(ok=False, file=5, added=3, removed=2)], [file_work(5, position=1)]),
+        "a look": ([tool("read", file=5, added=3)], [file_work(5, position=1)]),
+        "calls of no file": ([tool(), tool("shell")], []),
+        "each file once, by its digest": (
             [tool(file=6), tool(file=5, added=3), tool("read", file=6), tool(file=6, added=1, removed=1)],
             [file_work(5, 1, 3, position=2), file_work(6, 2, 1, 1, position=1)],
-            id="each file once, by its digest",
         ),
-        pytest.param(
+        "a look after an edit": (
             [tool(file=5, added=3, removed=2), tool("read", file=5), tool(ok=False, file=5, added=9)],
             [file_work(5, 1, 3, 2, position=1)],
-            id="a look after an edit",
         ),
-    ],
+    },
 )
 def test_what_happened_to_each_file_is_summed(calls: Sequence[ToolUse], files: list[FileWork]) -> None:
     """At the place of the first call on it; only edits that did not fail count."""
@@ -188,21 +170,21 @@ def observed(kind: RecordKind = "tool", words: Words = TEXT, **told: Any) -> Obs
     return observe(Record(record_id="r", at_us=1, kind=kind, **told), words, DIGESTER)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "command", "effect", "mutating"),
-    [
-        pytest.param("Edit", None, "edit", True, id="an edit"),
-        pytest.param("Write", None, "edit", True, id="a write is an edit"),
-        pytest.param("Read", None, "read", False, id="a read"),
-        pytest.param("Read", "rm -r src", "read", False, id="a read, whatever is told as a command"),
-        pytest.param("Grep", None, "read", False, id="a search"),
-        pytest.param("LS", None, "read", False, id="a listing"),
-        pytest.param("Task", None, "other", False, id="another tool"),
-        pytest.param(None, None, "other", False, id="a tool without a name"),
-        pytest.param("Bash", None, "shell", True, id="a shell call whose command was not observed"),
-        pytest.param("Bash", "ls src", "shell", False, id="a shell call that lists"),
-        pytest.param("Bash", "rm -r src", "shell", True, id="a shell call that deletes"),
-    ],
+    {
+        "an edit": ("Edit", None, "edit", True),
+        "a write is an edit": ("Write", None, "edit", True),
+        "a read": ("Read", None, "read", False),
+        "a read, whatever is told as a command": ("Read", "rm -r src", "read", False),
+        "a search": ("Grep", None, "read", False),
+        "a listing": ("LS", None, "read", False),
+        "another tool": ("Task", None, "other", False),
+        "a tool without a name": (None, None, "other", False),
+        "a shell call whose command was not observed": ("Bash", None, "shell", True),
+        "a shell call that lists": ("Bash", "ls src", "shell", False),
+        "a shell call that deletes": ("Bash", "rm -r src", "shell", True),
+    },
 )
 def test_a_call_is_mutating_by_its_tool_else_by_its_command(
     name: str | None, command: str | None, effect: ToolEffect, mutating: bool
@@ -213,16 +195,16 @@ def test_a_call_is_mutating_by_its_tool_else_by_its_command(
     assert (call.effect, call.mutating) == (effect, mutating)
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "command", "flags"),
-    [
-        pytest.param("Bash", "pytest -q", "check", id="a test run"),
-        pytest.param("Bash", "git commit -m x", "commit", id="a commit"),
-        pytest.param("Bash", "gh pr create", "pull_request", id="a pull request"),
-        pytest.param("Bash", "git revert HEAD", "revert", id="a revert"),
-        pytest.param("Bash", "ls", "", id="a listing"),
-        pytest.param("Task", "git commit -m x", "", id="no shell"),
-    ],
+    {
+        "a test run": ("Bash", "pytest -q", "check"),
+        "a commit": ("Bash", "git commit -m x", "commit"),
+        "a pull request": ("Bash", "gh pr create", "pull_request"),
+        "a revert": ("Bash", "git revert HEAD", "revert"),
+        "a listing": ("Bash", "ls", ""),
+        "no shell": ("Task", "git commit -m x", ""),
+    },
 )
 def test_what_a_shell_call_does_is_read_from_its_command(name: str, command: str, flags: str) -> None:
     """A test, build or lint; a commit; a pull request; a revert."""
@@ -246,16 +228,16 @@ def test_a_call_tells_its_file_its_lines_and_its_input() -> None:
     assert gone.file_digest is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "prompt_id", "shown"),
-    [
-        pytest.param("prompt", "p", {"prompt", "text_digest"}, id="a prompt"),
-        pytest.param("response", "p", {"response"}, id="a response"),
-        pytest.param("tool", "p", {"tool"}, id="a tool call"),
-        pytest.param("request", "p", set(), id="a request"),
-        pytest.param("session_start", None, set(), id="a session's start is a matter of time"),
-        pytest.param("session_end", None, set(), id="so is its end"),
-    ],
+    {
+        "a prompt": ("prompt", "p", {"prompt", "text_digest"}),
+        "a response": ("response", "p", {"response"}),
+        "a tool call": ("tool", "p", {"tool"}),
+        "a request": ("request", "p", set()),
+        "a session's start is a matter of time": ("session_start", None, set()),
+        "so is its end": ("session_end", None, set()),
+    },
 )
 def test_a_record_is_reduced_to_what_its_kind_needs(kind: RecordKind, prompt_id: str | None, shown: set[str]) -> None:
     """Texts become readings and digests; where the words are gone there is none."""

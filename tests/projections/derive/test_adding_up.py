@@ -1,11 +1,10 @@
 """What sub-sessions keep of their turns: files and models, added up."""
 
-import pytest
-
 from aggregates.turns.turn import ModelUsage, Work
 from projections.derive.sub_session_rows import ModelTotals, model_totals
 from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project
 from tests.support.stages import turn_at, usage
+from tests.support.tables import table
 
 
 def test_files_are_added_up_over_turns() -> None:
@@ -19,20 +18,17 @@ def test_files_are_added_up_over_turns() -> None:
     assert found == [(3, 3, 0, 2, MONDAY + 4 * MINUTE + SECOND)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("usages", "totals"),
-    [
-        pytest.param([], [ModelTotals(None)], id="no request: nothing was reported of nobody"),
-        pytest.param([usage("opus", output_tokens=1)], [ModelTotals("opus", 1, 1, True)], id="one token"),
-        pytest.param(
-            [usage("opus"), usage("opus", output_tokens=1)], [ModelTotals("opus", 2, 1)], id="none in one turn"
-        ),
-        pytest.param(
+    {
+        "no request: nothing was reported of nobody": ([], [ModelTotals(None)]),
+        "one token": ([usage("opus", output_tokens=1)], [ModelTotals("opus", 1, 1, True)]),
+        "none in one turn": ([usage("opus"), usage("opus", output_tokens=1)], [ModelTotals("opus", 2, 1)]),
+        "tokens of all kinds; a model that nobody named has no name": (
             [usage("unknown", unpriced_requests=1), ModelUsage("opus", 2, 3, 4, 5, 6, 7, 0, 1)],
             [ModelTotals(None, 1, unpriced_requests=1), ModelTotals("opus", 2, 18, True, 7, 0, 1)],
-            id="tokens of all kinds; a model that nobody named has no name",
         ),
-    ],
+    },
 )
 def test_models_are_added_up_over_turns(usages: list[ModelUsage], totals: list[ModelTotals]) -> None:
     """No request goes without a token: a model of which a turn told none did not report them."""

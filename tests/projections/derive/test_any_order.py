@@ -13,21 +13,8 @@ from aggregates.ids import record_capture_id, turn_id_from_capture
 from aggregates.sub_sessions.arcs import Arc
 from projections.reader import unpack
 from tests.fuzz.odd import examples
-from tests.support.facts import (
-    ANA,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    Placed,
-    edit,
-    project,
-    prompt_name,
-    request,
-    shell,
-    tables,
-)
+from tests.support.facts import ANA, MONDAY, Log, Placed, edit, project, prompt_name, request, shell, tables
+from tests.support.stages import HOUR, MINUTE, SECOND
 
 PROMPTS = (
     "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,22 +15,9 @@ from projections.apply import apply
 from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED
 from tests.projections.derive.test_any_order import told as facts_of
-from tests.support.facts import (
-    ANA,
-    BEN,
-    DAY,
-    DIGESTER,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    Placed,
-    edit,
-    empty_views,
-    request,
-    shell,
-)
+from tests.support.facts import ANA, BEN, DIGESTER, MONDAY, Log, Placed, edit, empty_views, request, shell
+from tests.support.stages import DAY, HOUR, MINUTE, SECOND
+from tests.support.tables import table
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 
@@ -61,16 +47,16 @@ def worked(log: Log) -> UUID:
     return capture_id
 
 
-@pytest.mark.parametrize(
+@table(
     ("then", "concerns"),
-    [
-        pytest.param(lambda log, _capture: log.records("s1", edit(MONDAY + HOUR)), True, id="work"),
-        pytest.param(lambda log, capture: log.corrects_goal("s1", capture, True), True, id="a word on completion"),
-        pytest.param(lambda log, capture: log.corrects_intent("s1", capture, "question"), True, id="on the intent"),
-        pytest.param(lambda log, capture: log.renames(capture, "Mine"), True, id="a title"),
-        pytest.param(lambda log, _capture: log.passes(MONDAY + DAY), True, id="settling"),
-        pytest.param(lambda log, _capture: log.passes(MONDAY + 2 * MINUTE), False, id="time alone"),
-    ],
+    {
+        "work": (lambda log, _capture: log.records("s1", edit(MONDAY + HOUR)), True),
+        "a word on completion": (lambda log, capture: log.corrects_goal("s1", capture, True), True),
+        "on the intent": (lambda log, capture: log.corrects_intent("s1", capture, "question"), True),
+        "a title": (lambda log, capture: log.renames(capture, "Mine"), True),
+        "settling": (lambda log, _capture: log.passes(MONDAY + DAY), True),
+        "time alone": (lambda log, _capture: log.passes(MONDAY + 2 * MINUTE), False),
+    },
 )
 def test_whom_a_fact_concerns(then: Any, concerns: bool) -> None:
     """What settled once does not settle again."""

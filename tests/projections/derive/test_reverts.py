@@ -8,25 +8,26 @@ from aggregates.turns.turn import covered, path_parts
 from projections.derive.sub_session_rows import Detail
 from projections.reader import unpack
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, project, request, shell
+from tests.support.tables import table
 
 ASK = "Make src/parser.py return an empty list for an empty file, and run the tests."
 OTHER = "Put the changelog in order."
 DIGESTER = Digester(b"names")
 
 
-@pytest.mark.parametrize(
+@table(
     ("named", "file", "holds"),
-    [
-        pytest.param("src/parser.py", "/home/ana/app/src/parser.py", True, id="from the folder's top"),
-        pytest.param("parser.py", "/home/ana/app/src/parser.py", True, id="from the file's folder"),
-        pytest.param("./src/", "/home/ana/app/src/parser.py", True, id="a folder above it"),
-        pytest.param("/home/ana/app/src/parser.py", "src/parser.py", True, id="the file told from within"),
-        pytest.param("../src/parser.py", "/home/ana/app/src/parser.py", True, id="from beside it"),
-        pytest.param("lib/parser.py", "/home/ana/app/src/parser.py", False, id="another folder's file"),
-        pytest.param("package-lock.json", "/home/ana/app/package.json", False, id="another file"),
-        pytest.param("src/parser", "/home/ana/app/src/parser.py", False, id="a name that begins alike"),
-        pytest.param("", "/home/ana/app/src/parser.py", False, id="no name"),
-    ],
+    {
+        "from the folder's top": ("src/parser.py", "/home/ana/app/src/parser.py", True),
+        "from the file's folder": ("parser.py", "/home/ana/app/src/parser.py", True),
+        "a folder above it": ("./src/", "/home/ana/app/src/parser.py", True),
+        "the file told from within": ("/home/ana/app/src/parser.py", "src/parser.py", True),
+        "from beside it": ("../src/parser.py", "/home/ana/app/src/parser.py", True),
+        "another folder's file": ("lib/parser.py", "/home/ana/app/src/parser.py", False),
+        "another file": ("package-lock.json", "/home/ana/app/package.json", False),
+        "a name that begins alike": ("src/parser", "/home/ana/app/src/parser.py", False),
+        "no name": ("", "/home/ana/app/src/parser.py", False),
+    },
 )
 def test_a_path_names_a_file_or_a_folder_above_it(named: str, file: str, holds: bool) -> None:
     assert covered([path_parts(file, DIGESTER)], [path_parts(named, DIGESTER)]) == holds
@@ -41,17 +42,17 @@ def work(command: str, *paths: str) -> Log:
     return log.passes(MONDAY + DAY)
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "paths", "reverted"),
-    [
-        pytest.param("git checkout -- package-lock.json", ["src/parser.py"], False, id="a file nobody edited"),
-        pytest.param("git checkout -- src/parser.py", ["src/parser.py"], True, id="the edited file"),
-        pytest.param("git restore src", ["src/parser.py", "src/lexer.py"], True, id="the folder of all"),
-        pytest.param("git restore src/parser.py", ["src/parser.py", "src/lexer.py"], True, id="one of two"),
-        pytest.param("git restore a.py", ["a.py", "b.py", "c.py"], False, id="one of three"),
-        pytest.param("git reset --hard", ["a.py", "b.py", "c.py"], True, id="whatever there is"),
-        pytest.param("git checkout -- .", ["a.py", "b.py"], True, id="the folder itself"),
-    ],
+    {
+        "a file nobody edited": ("git checkout -- package-lock.json", ["src/parser.py"], False),
+        "the edited file": ("git checkout -- src/parser.py", ["src/parser.py"], True),
+        "the folder of all": ("git restore src", ["src/parser.py", "src/lexer.py"], True),
+        "one of two": ("git restore src/parser.py", ["src/parser.py", "src/lexer.py"], True),
+        "one of three": ("git restore a.py", ["a.py", "b.py", "c.py"], False),
+        "whatever there is": ("git reset --hard", ["a.py", "b.py", "c.py"], True),
+        "the folder itself": ("git checkout -- .", ["a.py", "b.py"], True),
+    },
 )
 def test_work_is_reverted_within_where_half_of_it_is(command: str, paths: list[str], reverted: bool) -> None:
     log = work(command, *paths)
@@ -60,13 +61,13 @@ def test_work_is_reverted_within_where_half_of_it_is(command: str, paths: list[s
     assert (REVERTED in against) == reverted
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "rework"),
-    [
-        pytest.param("git checkout HEAD~1 -- src/parser.py", True, id="the changed file"),
-        pytest.param("cd src && git restore parser.py", True, id="the changed file, from within its folder"),
-        pytest.param("git checkout -- package-lock.json", False, id="another file"),
-    ],
+    {
+        "the changed file": ("git checkout HEAD~1 -- src/parser.py", True),
+        "the changed file, from within its folder": ("cd src && git restore parser.py", True),
+        "another file": ("git checkout -- package-lock.json", False),
+    },
 )
 @pytest.mark.parametrize("late", [False, True])
 def test_a_later_session_that_restores_the_changed_file_is_rework(command: str, rework: bool, late: bool) -> None:

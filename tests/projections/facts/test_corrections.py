@@ -7,22 +7,8 @@ from uuid import UUID
 
 from projections.derive.developers import OF_NONE_KNOWN
 from projections.sub_sessions.listing import rubric_items
-from tests.support.facts import (
-    ANA,
-    DAY,
-    FIX,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    edit,
-    project,
-    reader,
-    request,
-    shell,
-    tables,
-)
+from tests.support.facts import ANA, FIX, MONDAY, Log, edit, project, reader, request, shell, tables
+from tests.support.stages import DAY, HOUR, MINUTE, SECOND
 
 PARSER = "src/parser.py"
 FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"

@@ -10,21 +10,8 @@ from aggregates.event import Event, Words
 from projections.apply import apply, bookmark
 from projections.derive.integrity import TextsUnavailable
 from projections.scores.activity import FlagRow, recent_flags
-from tests.support.facts import (
-    BEN,
-    DIGESTER,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    Placed,
-    edit,
-    empty_views,
-    project,
-    reader,
-    tables,
-)
+from tests.support.facts import BEN, DIGESTER, MONDAY, Log, Placed, edit, empty_views, project, reader, tables
+from tests.support.stages import HOUR, MINUTE, SECOND
 
 ASK = "Fix the crash in src/parser.py when the input is empty, please"
 LOGGED = "2026-01-05 09:00:00 ERROR could not read the configuration file of the export\n"

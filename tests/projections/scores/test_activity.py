@@ -9,22 +9,8 @@ from aggregates.event import Words
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.activity import ModelTask, TaskTimes, TouchedFile, files, model_task, task_time
-from tests.support.facts import (
-    ADD,
-    ANA,
-    FIX,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    Placed,
-    edit,
-    project,
-    reader,
-    request,
-    shell,
-)
+from tests.support.facts import ADD, ANA, FIX, MONDAY, Log, Placed, edit, project, reader, request, shell
+from tests.support.stages import HOUR, MINUTE, SECOND
 
 TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 LATER = Window(MONDAY + MINUTE, MONDAY + 24 * HOUR)
@@ -79,10 +65,7 @@ def test_a_file_that_was_only_looked_at_comes_last() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "figures"),
-    [
-        ({"ok": False}, {"ok": False}, (0, 0, 0, 0)),
-        ({}, UNTOLD, (2, None, None, 1)),
-    ],
+    [({"ok": False}, {"ok": False}, (0, 0, 0, 0)), ({}, UNTOLD, (2, None, None, 1))],
     ids=["an edit that failed changed nothing", "one edit without its lines leaves the sum open"],
 )
 def test_edits_of_two_turns(first: Any, second: Any, figures: tuple[int | None, ...]) -> None:
@@ -205,13 +188,7 @@ def test_figures_of_one_that_goes_on(case: str) -> None:
     records, expected = FIGURES[case]
     pairs = pairs_of(asked(*records))
     assert {
-        model: (
-            row.sub_sessions,
-            row.total_tokens,
-            row.cost_usd,
-            row.unpriced_requests,
-            row.unreported_sub_sessions,
-        )
+        model: (row.sub_sessions, row.total_tokens, row.cost_usd, row.unpriced_requests, row.unreported_sub_sessions)
         for (model, _), row in pairs.items()
     } == expected
     assert {(row.qualifying, row.crushed, row.completion_rate) for row in pairs.values()} == {(0, 0, None)}

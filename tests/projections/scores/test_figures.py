@@ -12,23 +12,8 @@ from projections.scores.score import score, speed, tokens
 from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, insight_summary, skill, top_prompts
 from projections.sub_sessions.listing import realtime, rubric_items, trivia
 from tests.projections.scores.test_activity import TODAY, seen
-from tests.support.facts import (
-    ADD,
-    ANA,
-    BEN,
-    DAY,
-    FIX,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    SECOND,
-    Log,
-    edit,
-    project,
-    reader,
-    shell,
-    tables,
-)
+from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, edit, project, reader, shell, tables
+from tests.support.stages import DAY, HOUR, MINUTE, SECOND
 
 RENAME = "Rename the storage module to src/store.py and update imports"
 ROWS = "Also handle a header without rows in src/parser.py"

@@ -22,18 +22,7 @@ from projections.scores.score import tally
 from projections.scores.what_if import what_if
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import GoalOutcome, resolve
-from tests.support.facts import (
-    ANA,
-    BEN,
-    DAY,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    Log,
-    Placed,
-    project,
-    reader,
-)
+from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, Log, Placed, project, reader
 
 MONTH = Window(MONDAY - DAY, MONDAY + 20 * DAY)
 END_US = MONDAY + 2 * DAY
