@@ -15,7 +15,7 @@ from aggregates.judging.rubric import Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BooleanName, Intent
-from aggregates.sub_sessions import sub_session as said_of
+from aggregates.sub_sessions import sub_session as spoken
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
@@ -286,24 +286,24 @@ FACT: dict[str, Any] = BY | {"received_at_us": 0, "agent_session_id": "s1"}
 @table(
     ("fact", "word"),
     {
-        "a boundary": (said_of.GapOverridden(**FACT, before_capture=CAPTURE, boundary=True), "yes"),
-        "a goal": (said_of.GoalOverridden(**FACT, capture_id=CAPTURE, complete=False), "no"),
-        "rework": (said_of.ReworkOverridden(**FACT, capture_id=CAPTURE, rework=True), "yes"),
-        "an intent": (said_of.IntentOverridden(**FACT, capture_id=CAPTURE, intent_class="refactor"), "refactor"),
+        "a boundary": (spoken.GapOverridden(**FACT, before_capture=CAPTURE, boundary=True), "yes"),
+        "a goal": (spoken.GoalOverridden(**FACT, capture_id=CAPTURE, complete=False), "no"),
+        "rework": (spoken.ReworkOverridden(**FACT, capture_id=CAPTURE, rework=True), "yes"),
+        "an intent": (spoken.IntentOverridden(**FACT, capture_id=CAPTURE, intent_class="refactor"), "refactor"),
     },
 )
-def test_a_correction_is_a_fact_about_a_capture(fact: said_of.OverrideEvent, word: str) -> None:
+def test_a_correction_is_a_fact_about_a_capture(fact: spoken.OverrideEvent, word: str) -> None:
     """In the developer's stream of corrections, as of now; said again, it is a fact again."""
     command, stream, taken = (
-        said_of.Override(**BY, facts=(fact,)),
+        spoken.Override(**BY, facts=(fact,)),
         overrides_stream(ANA),
         replace(fact, received_at_us=7),
     )
     for known in ({}, {stream: evolve(None, taken)}):
         context = Context(now_us=7, digester=DIGESTER, redaction=True)
         assert decide(command, known, context) == Decision(((stream, taken),), Done(True))
-    assert said_of.override_words_of(fact)[0] == CAPTURE
-    assert [said for _, said in said_of.override_words_of(fact)[1]] == [word]
+    assert spoken.override_words_of(fact)[0] == CAPTURE
+    assert [said for _, said in spoken.override_words_of(fact)[1]] == [word]
     assert touched_streams(command) == required_streams(command) == (stream,)
 
 
@@ -329,17 +329,17 @@ def test_a_correction_is_a_fact_about_a_capture(fact: said_of.OverrideEvent, wor
 def test_what_stands_of_many_words(told: str, seen: set[UUID], expected: Overrides, gaps: dict[UUID, bool]) -> None:
     """In whatever order they are read, even where two captures of one turn were spoken of."""
     words = [
-        said_of.OverrideWord(TURN, topic, word, int(at)) for topic, word, at in re.findall(r"(\w+):(\w+)@(\d)", told)
+        spoken.OverrideWord(TURN, topic, word, int(at)) for topic, word, at in re.findall(r"(\w+):(\w+)@(\d)", told)
     ]
     for shuffled in permutations(words):
-        assert (said_of.overrides_of(shuffled, seen), said_of.gap_overrides(shuffled)) == (expected, gaps)
+        assert (spoken.overrides_of(shuffled, seen), spoken.gap_overrides(shuffled)) == (expected, gaps)
 
 
 def test_whose_end_a_person_drew_is_drawn_without_an_override() -> None:
     """The split is an override of what it opened; peers leave out what it closed, too."""
-    assert said_of.overrides_of([], parted=True) == Overrides(drawn=True)
+    assert spoken.overrides_of([], parted=True) == Overrides(drawn=True)
 
 
 def test_clearing_a_label_takes_the_class_and_the_title_back() -> None:
-    fact = said_of.OverrideCleared(**FACT, capture_id=CAPTURE, field="label")
-    assert said_of.override_words_of(fact) == (CAPTURE, [("intent", "cleared"), ("title", "cleared")])
+    fact = spoken.OverrideCleared(**FACT, capture_id=CAPTURE, field="label")
+    assert spoken.override_words_of(fact) == (CAPTURE, [("intent", "cleared"), ("title", "cleared")])

@@ -1,15 +1,21 @@
-"""One turn: when it was active, whether it was answered, whose text and whose numbers it holds."""
+"""One turn: when it was active and answered, whose text and numbers it holds, and what its records amount to."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from aggregates.reading.readings import ResponseReading
-from aggregates.turns.turn import CapturedResponse, ModelUsage, Turn, active_by_turns_us, active_us
+from aggregates.event import Span, Words
+from aggregates.reading.reading import text_digest
+from aggregates.records.record import Record, RecordKind
+from aggregates.turns.turn import CapturedResponse, ModelUsage, Observation, Turn, Work, observe, sum_work
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
-from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
+from tests.support.stages import DAY, DIGESTER, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 from tests.support.tables import table
+
+NUMBERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd_nano")
 
 
 def turn_of(
@@ -44,73 +50,56 @@ def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(
 
 
 @table(
-    ("reports", "given", "last_us"),
+    ("told", "last", "answered"),
     {
-        "the prompt alone": ([], None, MINUTE),
-        "the last report": ([seen("tool", 4 * MINUTE), seen("request", 3 * MINUTE)], None, 4 * MINUTE),
-        "a report from before the prompt": ([seen("tool", 0)], None, MINUTE),
-        "a session's start is no activity": ([seen("session_start", 4 * MINUTE)], None, MINUTE),
-        "nor is its end": ([seen("session_end", 4 * MINUTE)], None, MINUTE),
-        "nor a counter of lines": ([seen("lines", 4 * MINUTE)], None, MINUTE),
-        "the answer": ([], answer(5 * MINUTE), 5 * MINUTE),
-        "an answer after the last report": ([seen("tool", 4 * MINUTE)], answer(5 * MINUTE), 5 * MINUTE),
-        "a report after the answer": ([seen("tool", 6 * MINUTE)], answer(5 * MINUTE), 6 * MINUTE),
-        "counted from the prompt that was answered": ([], answer(DAY, timed=False, elapsed_ms=60_000), 3 * MINUTE),
+        "the prompt alone": ("", 1, False),
+        "the last report, an answered request": ("tool@4 request@3", 4, True),
+        "a report from before the prompt": ("tool@0", 1, False),
+        "a session's start is no activity": ("session_start@4", 1, False),
+        "nor is its end": ("session_end@4", 1, False),
+        "nor a counter of lines": ("lines@4", 1, False),
+        "a captured response": ("answer@5", 5, True),
+        "a captured response after the last report": ("tool@4 answer@5", 5, True),
+        "a report after the captured response": ("tool@6 answer@5", 6, True),
+        "counted from the prompt that was answered": ("took@1", 3, True),
+        "a reported response": ("response@4", 4, True),
+        "a sub-agent's request alone": ("~request@4", 4, False),
+        "an error and a tool call": ("error@3 tool@4", 4, False),
     },
 )
-def test_a_turn_is_active_until_its_last_report_or_answer(
-    reports: list[PlacedObservation], given: CapturedResponse | None, last_us: int
-) -> None:
-    """The agent's log told the prompt a minute before the plugin did."""
+def test_a_turn_is_active_until_its_last_report_or_answer(told: str, last: int, answered: bool) -> None:
+    """Answered it is by a response or a request; the agent's log told the prompt a minute before the plugin did."""
+    words = [(what, int(minute)) for what, _, minute in (each.partition("@") for each in told.split())]
+    given = [answer(minute * MINUTE) for what, minute in words if what == "answer"]
+    given += [answer(DAY, timed=False, elapsed_ms=minute * 60_000) for what, minute in words if what == "took"]
+    reports: list[Any] = [
+        seen(what.strip("~"), minute * MINUTE, sidechain="~" in what, tool=tool() if what == "tool" else None)  # type: ignore[arg-type]
+        for what, minute in words
+        if what not in ("answer", "took")
+    ]
     captures = [capture(1, at_us=2 * MINUTE), capture(2, "log", at_us=MINUTE)]
-    turn = turn_of(captures, reports, {} if given is None else {uuid(1): given})
-    assert (turn.started_us, turn.last_activity_us) == (MINUTE, last_us)
+    turn = turn_of(captures, reports, {uuid(1): each for each in given})
+    assert (turn.started_us, turn.last_activity_us, turn.answered) == (MINUTE, last * MINUTE, answered)
 
 
 @table(
-    ("reports", "given", "answered"),
+    ("reported", "captured", "read"),
     {
-        "nothing": ([], None, False),
-        "a captured response": ([], answer(), True),
-        "a reported response": ([seen("response", 1)], None, True),
-        "an answered request": ([seen("request", 1)], None, True),
-        "a sub-agent's request alone": ([seen("request", 1, sidechain=True)], None, False),
-        "an error and a tool call": ([seen("error", 1), seen("tool", 2, tool=tool())], None, False),
-    },
-)
-def test_a_turn_is_answered_by_a_response_or_a_request(
-    reports: list[PlacedObservation], given: CapturedResponse | None, answered: bool
-) -> None:
-    turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
-    assert turn.answered is answered
-
-
-FIRST, SECOND_ANSWER = response("first"), response("second")
-
-
-@table(
-    ("reports", "given", "read"),
-    {
-        "none": ([], None, (None, None)),
-        "the captured one": ([], answer(reading=FIRST, position=8), (FIRST, 8)),
-        "the reported one": ([seen("response", 1, 9, response=FIRST)], None, (FIRST, 9)),
-        "the last reported one": (
-            [seen("response", 1, 9, response=FIRST), seen("response", 2, 11, response=SECOND_ANSWER)],
-            None,
-            (SECOND_ANSWER, 11),
-        ),
-        "the captured one before the reported one": (
-            [seen("response", 1, 9, response=SECOND_ANSWER)],
-            answer(reading=FIRST, position=8),
-            (FIRST, 8),
-        ),
+        "none": ((), None, None),
+        "the captured one": ((), 8, 8),
+        "the reported one": ((9,), None, 9),
+        "the last reported one": ((9, 11), None, 11),
+        "the captured one before the reported one": ((9,), 8, 8),
     },
 )
 def test_the_captured_response_is_read_before_a_reported_one(
-    reports: list[PlacedObservation], given: CapturedResponse | None, read: tuple[ResponseReading | None, int | None]
+    reported: tuple[int, ...], captured: int | None, read: int | None
 ) -> None:
-    turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
-    assert (turn.response, turn.response_position) == read
+    readings = {place: response(f"answer {place}") for place in (8, 9, 11)}
+    reports = [seen("response", place, place, response=readings[place]) for place in reported]
+    given = {} if captured is None else {uuid(1): answer(reading=readings[captured], position=captured)}
+    turn = turn_of([capture(1)], reports, given)
+    assert (turn.response, turn.response_position) == (None if read is None else readings[read], read)
 
 
 @table(
@@ -134,74 +123,243 @@ def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: in
     assert (turn.response_position, turn.elapsed_ms) == (read, read)
 
 
-def _unknown(*sums: int) -> ModelUsage:
-    """One request to a model that nobody named."""
-    return ModelUsage("unknown", 1, *sums)
-
-
 @table(
-    ("given", "expected"),
+    ("given", "model", "numbers"),
     {
-        "no numbers": (answer(), ()),
-        "tokens without a price": (answer(input_tokens=3), (_unknown(3, 0, 0, 0, 0, 1, 0, 1),)),
-        "a zero that was told": (answer(output_tokens=0), (_unknown(0, 0, 0, 0, 0, 1, 0, 1),)),
-        "a price without tokens": (answer(cost_usd_nano=7), (_unknown(0, 0, 0, 0, 7, 0, 0, 1, 1),)),
+        "no numbers": ({}, None, ()),
+        "tokens without a price": ({"input_tokens": 3}, "unknown", (3, 0, 0, 0, 0, 1, 0, 1)),
+        "a zero that was told": ({"output_tokens": 0}, "unknown", (0, 0, 0, 0, 0, 1, 0, 1)),
+        "a price without tokens": ({"cost_usd_nano": 7}, "unknown", (0, 0, 0, 0, 7, 0, 0, 1, 1)),
         "everything": (
-            answer(
-                model="opus",
-                input_tokens=1,
-                output_tokens=2,
-                cache_read_tokens=3,
-                cache_write_tokens=4,
-                cost_usd_nano=5,
-                lower_bound=True,
-            ),
-            (ModelUsage("opus", 1, 1, 2, 3, 4, 5, 0, 1, 1),),
+            dict(zip(NUMBERS, range(1, 6), strict=True)) | {"model": "opus", "lower_bound": True},
+            *("opus", (1, 2, 3, 4, 5, 0, 1, 1)),
         ),
     },
 )
 def test_a_responses_numbers_stand_in_where_no_request_log_covers_the_turn(
-    given: CapturedResponse, expected: tuple[ModelUsage, ...]
+    given: dict[str, Any], model: str | None, numbers: tuple[int, ...]
 ) -> None:
     """With a request log they are not added to it."""
-    alone = turn_of([capture(1)], [seen("tool", 1, tool=tool())], {uuid(1): given})
-    assert alone.work.usage == expected
-    logged = turn_of([capture(1)], [seen("request", 1, model="sonnet")], {uuid(1): given})
+    alone = turn_of([capture(1)], [seen("tool", 1, tool=tool())], {uuid(1): answer(**given)})
+    assert alone.work.usage == (() if model is None else (ModelUsage(model, 1, *numbers),))
+    logged = turn_of([capture(1)], [seen("request", 1, model="sonnet")], {uuid(1): answer(**given)})
     assert [row.model for row in logged.work.usage] == ["sonnet"]
 
 
-@pytest.mark.parametrize(
-    ("minutes", "active"),
-    [
-        ([], 0),
-        ([7], 0),
-        ([0, 5], 5),  # five minutes are not over five minutes
-        ([0, 5.001], 0),
-        ([0, 3, 20, 22], 5),
-        ([22, 0, 20, 3, 3], 5),
-        ([0, 20], 0),
-        ([0, 4, 8, 12, 16, 20], 20),
-    ],
-)
-def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
-    """Whatever the order, and however often one moment is told."""
-    assert active_us(int(minute * MINUTE) for minute in minutes) == active * MINUTE
+# --- the work of a turn ---------------------------------------------------------------------------------------
+
+FLAGS = ("check", "commit", "pull_request", "revert")
+OTHERS: dict[str, tuple[RecordKind, dict[str, Any]]] = {
+    "answers": ("request", {}),
+    "~answers": ("request", {"sidechain": True}),
+    "fails": ("error", {}),
+    "~fails": ("error", {"sidechain": True}),
+    "interrupted": ("interruption", {}),
+    "refused": ("rejection", {}),
+    "unknown": ("tool", {}),
+    "counter": ("lines", {"lines_added": 4, "lines_removed": 1}),
+    "response": ("response", {}),
+    "compaction": ("compaction", {}),
+    "prompt": ("prompt", {}),
+    "other": ("other", {}),
+}
 
 
-@pytest.mark.parametrize(
-    ("turns", "active"),
-    [
-        ([], 0),
-        ([(0, 5)], 5),
-        ([(0, 5.001)], None),  # it may hold a pause
-        ([(0, 3), (20, 22)], 5),
-        ([(0, 3), (1, 5), (9, 10)], 10),
-        ([(0, 3), (20, 26)], None),
-    ],
+def done(word: str) -> Observation:
+    """A call: its effect or flags, `?` its outcome was not seen, `!` it failed, `#` its input, `:` its file, lines."""
+    if word in OTHERS:
+        kind, fields = OTHERS[word]
+        return Observation(kind, **fields)
+    found = re.fullmatch(r"([a-z_&]+)([?!]?)(?:#(\d))?(?::(\d))?(?:\+(\d))?(?:-(\d))?", word)
+    assert found is not None
+    name, end, given, file, added, removed = found.groups(default="")
+    told: dict[str, Any] = {"ok": {"": True, "?": None, "!": False}[end], "input_digest": int(given or 0) or None}
+    told |= {"file": int(file or 0) or None, "added": int(added or 0), "removed": int(removed or 0)}
+    effect = name if name in ("edit", "read") else "shell"
+    flags = "" if name in ("edit", "read", "writes") else name
+    return Observation("tool", tool=tool(effect, flags=flags, mutating=name in ("edit", "writes"), **told))  # type: ignore[arg-type]
+
+
+def work_of(told: str) -> Work:
+    return sum_work(list(enumerate(map(done, told.split()), 1)))
+
+
+def counts(work: Work) -> str:
+    """Calls, failed ones, those that change something, edits, lines added and removed."""
+    counted = (work.tool_calls, work.tool_errors, work.mutating_calls, work.edits, work.lines_added, work.lines_removed)
+    return " ".join(map(str, counted))
+
+
+def files(work: Work) -> str:
+    return " ".join(f"{f.digest}@{f.position}:{f.edits}+{f.lines_added}-{f.lines_removed}" for f in work.files)
+
+
+VIEWS: dict[str, Callable[[Work], object]] = {
+    "marks": lambda work: work.marks,
+    "counts": counts,
+    "files": files,
+    "repeats": lambda work: work.repeats_before_stop,
+    "observed": lambda work: work.observed,
+}
+
+
+@table(
+    ("told", "view", "expected"),
+    {
+        "an answered request": ("answers", "marks", "a"),
+        "a sub-agent's request says nothing": ("~answers", "marks", ""),
+        "a failed request": ("fails", "marks", "E"),
+        "a sub-agent's error says nothing": ("~fails", "marks", ""),
+        "an interruption": ("interrupted", "marks", "I"),
+        "a refused call": ("refused", "marks", "J"),
+        "an edit": ("edit", "marks", "C"),
+        "an edit whose outcome was not seen": ("edit?", "marks", "C"),
+        "a failed edit": ("edit!", "marks", ""),
+        "a check that passed": ("check", "marks", "K"),
+        "a check that failed": ("check!", "marks", "k"),
+        "a check whose outcome was not seen": ("check?", "marks", ""),
+        "a commit": ("commit", "marks", "M"),
+        "a failed commit": ("commit!", "marks", ""),
+        "a commit whose outcome was not seen": ("commit?", "marks", ""),
+        "a pull request": ("pull_request", "marks", "P"),
+        "a revert": ("revert", "marks", "R"),
+        "all in one line": ("check&commit&pull_request&revert", "marks", "KMPR"),
+        "all in one line, failed": ("check&commit!", "marks", "k"),
+        "a look, and a call of which nothing is known": ("read unknown", "marks", ""),
+        "anything else": ("response compaction counter", "marks", ""),
+        "equal neighbours stand once": ("answers answers edit edit answers", "marks", "aCa"),
+        "marks in time order": ("edit check edit check", "marks", "CKCK"),
+        "240 marks are all kept": ("answers fails " * 120, "marks", "aE" * 120),
+        "of 241 the first is dropped": ("answers fails " * 120 + "answers", "marks", "Ea" * 120),
+        "nothing was observed": ("", "observed", False),
+        "the prompt alone is no observation": ("prompt", "observed", False),
+        "anything beside the prompt is one": ("prompt other", "observed", True),
+        "counts of an edit": ("edit+3-2", "counts", "1 0 1 1 3 2"),
+        "counts of two edits": ("edit+3-2 edit+3-2", "counts", "2 0 2 2 6 4"),
+        "counts of an edit whose outcome was not seen": ("edit?+3-2", "counts", "1 0 1 1 3 2"),
+        "an edit that failed changed nothing": ("edit!+3-2", "counts", "1 1 0 0 0 0"),
+        "counts of a shell call that changes something": ("writes", "counts", "1 0 1 0 0 0"),
+        "counts of a look": ("read", "counts", "1 0 0 0 0 0"),
+        "counts of a call of which nothing is known": ("unknown", "counts", "0 0 0 0 0 0"),
+        "a counter of lines": ("counter counter", "counts", "0 0 0 0 8 2"),
+        "no call to repeat": ("answers", "repeats", 0),
+        "one call": ("edit#1 answers", "repeats", 1),
+        "three times the same call": ("edit#1 edit#1 edit#1 answers", "repeats", 3),
+        "the last two calls are the same": ("edit#1 edit#2 edit#2 answers", "repeats", 2),
+        "another call in between": ("edit#2 edit#1 edit#2 answers", "repeats", 1),
+        "the last call's input was not seen": ("edit#1 edit answers", "repeats", 0),
+        "no input was seen": ("edit edit answers", "repeats", 0),
+        "the input of one in between was not seen": ("edit#1 edit edit#1 answers", "repeats", 1),
+        "an edit of a file": ("edit:5+3-2", "files", "5@1:1+3-2"),
+        "an edit of a file whose outcome was not seen": ("edit?:5+3", "files", "5@1:1+3-0"),
+        "a failed edit of a file": ("edit!:5+3-2", "files", "5@1:0+0-0"),
+        "a look at a file": ("read:5+3", "files", "5@1:0+0-0"),
+        "calls of no file": ("edit check", "files", ""),
+        "each file once, by its digest": ("edit:6 edit:5+3 read:6 edit:6+1-1", "files", "5@2:1+3-0 6@1:2+1-1"),
+        "a look after an edit": ("edit:5+3-2 read:5 edit!:5+9", "files", "5@1:1+3-2"),
+    },
 )
-def test_turns_tell_the_active_time_by_their_ends_unless_one_is_long(
-    turns: list[tuple[float, float]], active: float | None
+def test_what_a_turn_did_is_summed(told: str, view: str, expected: object) -> None:
+    """Its course is a mark for each thing that can decide an outcome; a file stands where it was first touched."""
+    assert VIEWS[view](work_of(told)) == expected
+
+
+def test_requests_are_summed_by_model() -> None:
+    """What was not told counts as none; without a cost a request is unpriced."""
+    told: dict[str, Any] = dict(zip(NUMBERS, range(1, 6), strict=True))
+    whole = Observation("request", model="opus", lower_bound=True, **told)
+    others = Observation("request"), whole, Observation("request", model="haiku"), Observation("error")
+    assert sum_work(list(enumerate((whole, *others), 1))).usage == (
+        ModelUsage("haiku", 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
+        ModelUsage("opus", 2, 2, 4, 6, 8, 10, 0, 2, 0),
+        ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
+    )
+
+
+@pytest.mark.parametrize(("files", "kept"), [(200, 200), (201, 200)])
+def test_two_hundred_files_of_a_turn_are_kept(files: int, kept: int) -> None:
+    """The first ones by digest."""
+    calls = [(digest, Observation("tool", tool=tool(file=digest))) for digest in range(files, 0, -1)]
+    assert [file.digest for file in sum_work(calls).files] == list(range(1, kept + 1))
+
+
+# --- records become observations ------------------------------------------------------------------------------
+
+TEXT = Words("src/core.py git commit -m x")
+PATH = Span(0, 11)
+
+
+def observed(kind: RecordKind = "tool", words: Words = TEXT, **told: Any) -> Observation:
+    return observe(Record(record_id="r", at_us=1, kind=kind, **told), words, DIGESTER)
+
+
+@table(
+    ("name", "command", "read"),
+    {
+        "an edit": ("Edit", None, "edit, changes"),
+        "a write is an edit": ("Write", None, "edit, changes"),
+        "a read": ("Read", None, "read"),
+        "a read, whatever is told as a command": ("Read", "rm -r src", "read"),
+        "a search": ("Grep", None, "read"),
+        "a listing": ("LS", None, "read"),
+        "another tool": ("Task", None, "other"),
+        "another tool is no shell": ("Task", "git commit -m x", "other"),
+        "a tool without a name": (None, None, "other"),
+        "a shell call whose command was not observed": ("Bash", None, "shell, changes"),
+        "a shell call that lists": ("Bash", "ls src", "shell"),
+        "a shell call that deletes": ("Bash", "rm -r src", "shell, changes"),
+        "a test run": ("Bash", "pytest -q", "shell, check"),
+        "a commit": ("Bash", "git commit -m x", "shell, changes, commit"),
+        "a pull request": ("Bash", "gh pr create", "shell, changes, pull_request"),
+        "a revert": ("Bash", "git revert HEAD", "shell, changes, revert"),
+    },
+)
+def test_what_a_call_does_is_read_from_its_tool_else_from_its_command(
+    name: str | None, command: str | None, read: str
 ) -> None:
-    """In minutes; gaps between turns count as those within."""
-    spans = [(int(start * MINUTE), int(end * MINUTE)) for start, end in turns]
-    assert active_by_turns_us(spans) == (None if active is None else active * MINUTE)
+    """Its effect, whether it changes anything, and whether it is a check, a commit, a pull request or a revert."""
+    span = None if command is None else Span(0, len(command))
+    call = observed(words=Words(command or ""), tool=name, command=span).tool
+    assert call is not None
+    flags = [flag for flag in FLAGS if getattr(call, flag)]
+    assert ", ".join([call.effect, *["changes"] * call.mutating, *flags]) == read
+
+
+def test_a_call_tells_its_file_its_lines_and_its_input() -> None:
+    """Lines that were not told count as none; a path whose words are gone is none."""
+    told = {"ok": True, "path": PATH, "lines_added": 3, "lines_removed": 2, "input_digest": 9}
+    names = ("ok", "path", "lines_added", "lines_removed", "input_digest", "file_digest")
+    whole, bare, gone = (
+        [getattr(observed(words=words, tool="Edit", **fields).tool, name) for name in names]
+        for words, fields in ((TEXT, told), (TEXT, {}), (Words(None), {"path": PATH}))
+    )
+    assert whole == [True, PATH, 3, 2, 9, DIGESTER.number("src/core.py")]
+    assert bare == [None, None, 0, 0, None, None]
+    assert gone[-1] is None
+
+
+@table(
+    ("kind", "prompt_id", "shown"),
+    {
+        "a prompt": ("prompt", "p", {"prompt", "text_digest"}),
+        "a response": ("response", "p", {"response"}),
+        "a tool call": ("tool", "p", {"tool"}),
+        "a request": ("request", "p", set()),
+        "a session's start is a matter of time": ("session_start", None, set()),
+        "so is its end": ("session_end", None, set()),
+    },
+)
+def test_a_record_is_reduced_to_what_its_kind_needs(kind: RecordKind, prompt_id: str | None, shown: set[str]) -> None:
+    """Texts become readings and digests; where the words are gone there is none."""
+    told = observed(kind, text=PATH, prompt_id="p", source="clear")
+    assert (told.prompt_id, told.source, told.text) == (prompt_id, "clear", PATH)
+    read = ("prompt", "response", "tool", "text_digest")
+    assert {name for name in read if getattr(told, name) is not None} == shown
+    gone = observed(kind, Words(None), text=PATH)
+    assert {name for name in read if getattr(gone, name) is not None} == shown & {"tool"}
+
+
+def test_white_space_makes_no_other_text() -> None:
+    """Each capture of a prompt may wrap it in its own way."""
+    assert text_digest(" Add\n a  flag ", DIGESTER) == text_digest("Add a flag", DIGESTER)
+    assert text_digest("Adda flag", DIGESTER) != text_digest("Add a flag", DIGESTER)

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.readings import BUTTON, PromptReading
+from aggregates.reading.readings import BUTTON
 from aggregates.records.record import RecordKind
-from aggregates.turns.turn import CapturedResponse, Opening, Turn
+from aggregates.turns.turn import Opening, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Aliases, Capture, CaptureKind, PlacedObservation, build_turns, join_captures
-from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
+from tests.support.stages import MINUTE, SECOND, answer, capture, prompt, seen, tool, uuid
 from tests.support.tables import table
 
 SESSION = "session"
@@ -29,16 +28,39 @@ def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> 
 
 
 KINDS: dict[str, CaptureKind] = {"p": "plugin", "t": "transcript", "l": "log"}
+REPORTS: dict[str, RecordKind] = {"start": "session_start", "end": "session_end", "compacts": "compaction"}
+REPORTS |= {"tool": "tool", "request": "request"}
+NOTICE = replace(prompt(), maker="the report of a background task")
+PRESSED = replace(prompt(), maker=BUTTON)
 
 
 def captured(told: str) -> list[Capture]:
-    """Of each word a number and a kind, then `@` seconds, `#` the prompt id and `=` another text; `=-`: none."""
+    """A number, a kind and who made the text, then `@` seconds, `#` the prompt id and `=` another text; `=-`: none."""
     found = []
-    for number, kind, seconds, host, text in re.findall(r"(\d)([ptl])(?:@([\d.]+))?(?:#(\w))?(?:=(\S+))?", told):
+    pattern = r"(\d)([ptl])([nb]?)(?:@([\d.]+))?(?:#(\w+))?(?:=(\S+))?"
+    for number, kind, maker, seconds, host, text in re.findall(pattern, told):
         said = None if text == "-" else text or "Add a flag"
-        at_us = round(float(seconds or 0) * SECOND)
-        found.append(capture(int(number), KINDS[kind], at_us=at_us, host=host or None, text=said))
+        at_us, reading = round(float(seconds or 0) * SECOND), {"n": NOTICE, "b": PRESSED}.get(maker)
+        found.append(capture(int(number), KINDS[kind], at_us=at_us, host=host or None, text=said, reading=reading))
     return found
+
+
+def reported(told: str) -> list[PlacedObservation]:
+    """What a session did, `~` by a sub-agent, `:` why, `@` in which second, `#` for which prompt."""
+    return [
+        seen(
+            REPORTS[what],
+            round(float(seconds) * SECOND),
+            source=source or None,
+            prompt_id=host or None,
+            sidechain=bool(side),
+            tool=tool() if what == "tool" else None,
+        )
+        for side, what, source, seconds, host in re.findall(r"(~?)(\w+)(?::(\w+))?@(-?[\d.]+)(?:#(\w+))?", told)
+    ]
+
+
+TYPED = "1p#runs=one 2l@0.000001#runs=one 3p@5#runs=two 4l@6"
 
 
 @table(
@@ -61,6 +83,9 @@ def captured(told: str) -> list[Capture]:
         "the two minutes are counted from the first capture": ("1p 2t@120 3l@180", "12 3"),
         "a prompt id used twice joins the first prompt": ("1p#p=a 2p@1#p=b 3l#p", "31 2"),
         "prompts come in time order": ("1l@5 2p@4=b", "2 1"),
+        "typed while the agent works, told by the id of what runs": (TYPED + "#runs=two", "12 34"),
+        "typed while the agent works, told by an id of its own": (TYPED + "#own=two", "12 34"),
+        "typed while the agent works, told without an id": (TYPED + "=two", "12 34"),
     },
 )
 def test_captures_of_one_prompt_are_joined(told: str, joined: str) -> None:
@@ -77,146 +102,95 @@ def test_a_prompt_id_of_an_earlier_turn_joins_nothing_anymore() -> None:
     assert groups([capture(1, host="p"), capture(2, "log", host="p")], frozenset({"p"})) == [[2, 1]]
 
 
-@pytest.mark.parametrize("own", ["running", "own", None])
-def test_a_prompt_that_is_typed_while_the_agent_works_counts_once(own: str | None) -> None:
-    """Its hook carries the id of the turn that runs; its telemetry that one too, or one of its own."""
-    captures = [
-        capture(1, host="running", text="one"),
-        capture(2, "log", host="running", text="one", at_us=1),
-        capture(3, host="running", text="two", at_us=5 * SECOND),
-        capture(4, "log", host=own, text="two", at_us=6 * SECOND),
-    ]
-    assert groups(captures) == groups(captures[::-1]) == [[1, 2], [3, 4]]
-    work = own or "running"
-    reports = [
-        seen("tool", 3 * SECOND, tool=tool(), prompt_id="running"),
-        seen("tool", 7 * SECOND, tool=tool(), prompt_id=work),
-        seen("tool", 8 * SECOND, tool=tool(), prompt_id=work),
-    ]
-    turns = turns_of(captures, reports)
-    assert [turn.work.tool_calls for turn in turns] == [1, 2]
-    late, _ = build_turns(SESSION, captures[2:], {}, reports, openings={}, taken_names=frozenset({"running"}))
+FOUR = "1p#p=one 2p@600=two 3l@600#log=two 4p@1200#twice=three 5p@1800#twice=four"
+
+
+@table(
+    ("told", "reports", "work"),
+    {
+        "at the moment of a prompt: to it": (FOUR, "tool@600", "0 1 0 0"),
+        "just before it: to the one before": (FOUR, "tool@599.999999", "1 0 0 0"),
+        "before all prompts: to the first": (FOUR, "tool@-1", "1 0 0 0"),
+        "long after all: to the last": (FOUR, "tool@86400", "0 0 0 1"),
+        "by the prompt id, whatever the time": (FOUR, "tool@86400#p", "1 0 0 0"),
+        "by the id that only the log named": (FOUR, "tool@0#log", "0 1 0 0"),
+        "an id used twice: to the last": (FOUR, "tool@86400#twice", "0 0 0 1"),
+        "an id used twice: not before its time": (FOUR, "tool@1500#twice", "0 0 1 0"),
+        "an unknown id: by time": (FOUR, "tool@86400#unknown", "0 0 0 1"),
+        "typed while the agent works, in its name": (TYPED + "#runs=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
+        "typed so, in its own name": (TYPED + "#own=two", "tool@3#runs tool@7#own tool@8#own", "1 2"),
+        "typed so, without a name": (TYPED + "=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
+        "what goes on for the first stays with it": (
+            *("1p#p=one 2p@5#p=two 3l@6#q=two", "tool@7#p tool@7#p tool@7#q", "2 1"),
+        ),
+        "helpers before the first prompt are not its work": (
+            *("1p#p", "~request@-2 ~request@-2#p request@-1 ~request@1", "3"),
+        ),
+        "a sub-agent's session has no turns": ("1p", "tool@1 start:subagent@86400", ""),
+    },
+)
+def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
+    told: str, reports: str, work: str
+) -> None:
+    turns, aliases = build_turns(SESSION, captured(told), {}, reported(reports), openings={})
+    done = [turn.work.tool_calls + sum(usage.requests for usage in turn.work.usage) for turn in turns]
+    assert (" ".join(map(str, done)), len(aliases)) == (work, len(turns))
+
+
+def test_work_in_the_name_of_an_earlier_turn_stays_with_what_was_typed_meanwhile() -> None:
+    told, reports = captured(TYPED + "=two")[2:], reported("tool@3#runs tool@7#runs tool@8#runs")
+    late, _ = build_turns(SESSION, told, {}, reports, openings={}, taken_names=frozenset({"runs"}))
     assert [turn.work.tool_calls for turn in late] == [2]
-
-
-def test_what_goes_on_for_the_first_of_two_prompts_stays_with_it() -> None:
-    captures = [
-        capture(1, host="p", text="one"),
-        capture(2, host="p", text="two", at_us=5 * SECOND),
-        capture(3, "log", host="q", text="two", at_us=6 * SECOND),
-    ]
-    reports = [seen("tool", 7 * SECOND, tool=tool(), prompt_id=name) for name in ("p", "p", "q")]
-    assert [turn.work.tool_calls for turn in turns_of(captures, reports)] == [2, 1]
-
-
-NOTICE = replace(prompt(), maker="the report of a background task")
-PRESSED = replace(prompt(), maker=BUTTON)
 
 
 def test_what_an_agent_wrote_is_no_prompt_and_its_work_belongs_to_the_prompt_before() -> None:
     """It is told once, however many told it; the last answer is the answer."""
-    captures = [
-        capture(1, text="one"),
-        capture(2, text="notice", reading=NOTICE, at_us=MINUTE, host="n"),
-        capture(3, "log", text="notice", reading=NOTICE, at_us=MINUTE + 1, host="n"),
-        capture(4, text="notice", reading=NOTICE, at_us=2 * MINUTE),
-        capture(5, text="two", at_us=10 * MINUTE),
-    ]
-    answers = {
-        uuid(place): CapturedResponse(at_us, True, place, None, 5_000, "m", place, None, None, None, None)
-        for place, at_us in ((1, SECOND), (2, 2 * MINUTE))
+    captures = captured("1p=one 2pn@60#n=notice 3ln@60.000001#n=notice 4pn@120=notice 5p@600=two")
+    numbered = {
+        place: answer(at * SECOND, position=place, model="m", input_tokens=place) for place, at in ((1, 1), (2, 120))
     }
-    reports = [seen("tool", MINUTE + 2, tool=tool(), prompt_id="n")]
-    (first, second), aliases = build_turns(SESSION, captures, answers, reports, openings={})
+    answers = {uuid(place): each for place, each in numbered.items()}
+    (first, second), aliases = build_turns(SESSION, captures, answers, reported("tool@60.000002#n"), openings={})
     assert (first.made, second.made) == ((NOTICE.maker,) * 2, ())
     assert (first.work.tool_calls, first.response_position, first.last_activity_us) == (1, 2, 2 * MINUTE)
     assert [(usage.requests, usage.input_tokens) for usage in first.work.usage] == [(2, 3)]
     assert {uuid(2), uuid(3), uuid(4)} <= set(aliases[0].ids)
 
 
-@table(("reading", "turns"), {"words of the agent": (NOTICE, 1), "a button": (PRESSED, 2)})
-def test_a_session_begins_with_a_person(reading: PromptReading, turns: int) -> None:
-    """Who pressed a button is one; later presses belong to the turn before."""
-    captures = [
-        capture(1, text="made", reading=reading),
-        capture(2, text="one", at_us=MINUTE),
-        capture(3, text="made", reading=reading, at_us=2 * MINUTE),
-    ]
-    found = turns_of(captures)
-    assert (len(found), found[-1].made) == (turns, (reading.maker,))
-    assert len(turns_of(captures[:1])) == turns - 1
-
-
-def test_what_an_agent_asks_for_itself_before_the_first_prompt_is_not_its_work() -> None:
-    """Helpers at its start; what names the prompt, and what the main agent asked, is."""
-    reports = [
-        seen("request", -2, sidechain=True),
-        seen("request", -2, sidechain=True, prompt_id="p"),
-        seen("request", -1),
-        seen("request", 1, sidechain=True),
-    ]
-    (turn,) = turns_of([capture(1, host="p")], reports)
-    assert sum(usage.requests for usage in turn.work.usage) == 3
-
-
 @table(
-    ("report", "place"),
+    ("told", "made"),
     {
-        "at the moment of a prompt: to it": (seen("tool", 10 * MINUTE, tool=tool()), 1),
-        "just before it: to the one before": (seen("tool", 10 * MINUTE - 1, tool=tool()), 0),
-        "before all prompts: to the first": (seen("tool", -1, tool=tool()), 0),
-        "long after all: to the last": (seen("tool", DAY, tool=tool()), 3),
-        "by the prompt id, whatever the time": (seen("tool", DAY, tool=tool(), prompt_id="p"), 0),
-        "by the id that only the log named": (seen("tool", 0, tool=tool(), prompt_id="log"), 1),
-        "an id used twice: to the last": (seen("tool", DAY, tool=tool(), prompt_id="twice"), 3),
-        "an id used twice: not before its time": (seen("tool", 25 * MINUTE, tool=tool(), prompt_id="twice"), 2),
-        "an unknown id: by time": (seen("tool", DAY, tool=tool(), prompt_id="unknown"), 3),
+        "words of the agent alone": ("1pn=made", []),
+        "words of the agent, a prompt, and such words again": ("1pn=made 2p@60=one 3pn@120=made", [(NOTICE.maker,)]),
+        "a button alone": ("1pb=made", [()]),
+        "a button, a prompt, and a button": ("1pb=made 2p@60=one 3pb@120=made", [(), (BUTTON,)]),
     },
 )
-def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
-    report: PlacedObservation, place: int
-) -> None:
-    """The prompts are ten minutes apart."""
-    captures = [
-        capture(1, host="p", text="one"),
-        capture(2, text="two", at_us=10 * MINUTE),
-        capture(3, "log", text="two", at_us=10 * MINUTE, host="log"),
-        capture(4, text="three", at_us=20 * MINUTE, host="twice"),
-        capture(5, text="four", at_us=30 * MINUTE, host="twice"),
-    ]
-    assert [turn.work.tool_calls for turn in turns_of(captures, [report])] == [int(n == place) for n in range(4)]
-
-
-def test_a_sub_agents_session_has_no_turns() -> None:
-    reports = [seen("tool", SECOND, tool=tool()), seen("session_start", DAY, source="subagent")]
-    assert build_turns(SESSION, [capture(1)], {}, reports, openings={}) == ([], [])
+def test_a_session_begins_with_a_person(told: str, made: list[tuple[str, ...]]) -> None:
+    """Who pressed a button is one; later presses belong to the turn before."""
+    assert [turn.made for turn in turns_of(captured(told))] == made
 
 
 NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
 
 
 @table(
-    ("captures", "taken", "ids", "names"),
+    ("told", "taken", "ids"),
     {
-        "the host's name first": ([capture(1, host="p")], (), [NAMED], ["p"]),
-        "a name that only the log told": ([capture(1), capture(2, "log", host="p")], (), [NAMED], ["p"]),
-        "else the capture that is read": ([capture(2, "log"), capture(1)], (), [UNNAMED], [None]),
-        "a name of an earlier turn is not used": ([capture(1, host="p")], ("p",), [UNNAMED], [None]),
-        "another turn's other name does not matter": ([capture(1, host="p")], ("q",), [NAMED], ["p"]),
-        "a name used twice counts for the first turn": (
-            [capture(2, host="p"), capture(1, host="p", at_us=1)],
-            (),
-            [NAMED, UNNAMED],
-            ["p", None],
-        ),
+        "the host's name first": ("1p#p", "", {NAMED: "p"}),
+        "a name that only the log told": ("1p 2l#p", "", {NAMED: "p"}),
+        "else the capture that is read": ("2l 1p", "", {UNNAMED: None}),
+        "a name of an earlier turn is not used": ("1p#p", "p", {UNNAMED: None}),
+        "another turn's other name does not matter": ("1p#p", "q", {NAMED: "p"}),
+        "a name used twice counts for the first turn": ("2p#p 1p@1#p", "", {NAMED: "p", UNNAMED: None}),
     },
 )
 def test_a_turns_id_is_the_hosts_name_for_it_else_that_of_its_capture(
-    captures: list[Capture], taken: tuple[str, ...], ids: list[UUID], names: list[str | None]
+    told: str, taken: str, ids: dict[UUID, str | None]
 ) -> None:
-    turns, aliases = build_turns(SESSION, captures, {}, [], openings={}, taken_names=frozenset(taken))
-    assert [turn.turn_id for turn in turns] == ids
-    assert [(alias.turn_id, alias.host_prompt_id) for alias in aliases] == list(zip(ids, names, strict=True))
+    turns, aliases = build_turns(SESSION, captured(told), {}, [], openings={}, taken_names=frozenset(taken))
+    assert [turn.turn_id for turn in turns] == list(ids)
+    assert [(alias.turn_id, alias.host_prompt_id) for alias in aliases] == list(ids.items())
 
 
 def test_a_turn_answers_to_all_its_captures_whichever_names_it() -> None:
@@ -229,14 +203,6 @@ def test_a_turn_answers_to_all_its_captures_whichever_names_it() -> None:
 def test_turns_of_one_moment_are_ordered_by_their_ids() -> None:
     ids = [turn.turn_id for turn in turns_of([capture(n, text=str(n)) for n in range(6)])]
     assert ids == sorted(turn_id_from_capture(uuid(n)) for n in range(6))
-
-
-def reported(told: str) -> list[PlacedObservation]:
-    """Of each word what a session did, `:` why and `@` in which second."""
-    words = (word.partition("@") for word in told.split())
-    kinds: dict[str, RecordKind] = {"start": "session_start", "end": "session_end", "compacts": "compaction"}
-    pairs = ((*what.partition(":")[::2], round(float(seconds) * SECOND)) for what, _, seconds in words)
-    return [seen(kinds[what], at_us, source=source or None) for what, source, at_us in pairs]
 
 
 CALM, ENDED, CLEARED, BY_PROMPT = (
@@ -306,16 +272,53 @@ def test_a_turn_that_is_new_at_a_tails_beginning_opens_nothing() -> None:
     assert [(turn.opening, turn.closed_by) for turn in turns] == [(None, None)]
 
 
+@table(
+    ("told", "agent_us"),
+    {
+        "nothing": ("", 0),
+        "a request": ("request@3", 3 * SECOND),
+        "a sub-agent's request later on": ("request@3 ~request@9", 3 * SECOND),
+        "the session's end later on": ("tool@4 end@9", 4 * SECOND),
+    },
+)
+def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(told: str, agent_us: int) -> None:
+    """Nor is it the prompt itself: one that nobody answered has none."""
+    (turn,) = turns_of(captured("1p@1"), reported(told))
+    assert turn.agent_us == agent_us
+
+
 @pytest.mark.parametrize(
-    ("reports", "agent_us"),
+    ("minutes", "active"),
     [
         ([], 0),
-        ([seen("request", 3 * SECOND)], 3 * SECOND),
-        ([seen("request", 3 * SECOND), seen("request", 9 * SECOND, sidechain=True)], 3 * SECOND),
-        ([seen("tool", 4 * SECOND, tool=tool()), seen("session_end", 9 * SECOND)], 4 * SECOND),
+        ([7], 0),
+        ([0, 5], 5),  # five minutes are not over five minutes
+        ([0, 5.001], 0),
+        ([0, 3, 20, 22], 5),
+        ([22, 0, 20, 3, 3], 5),
+        ([0, 20], 0),
+        ([0, 4, 8, 12, 16, 20], 20),
     ],
 )
-def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(reports: list[Any], agent_us: int) -> None:
-    """Nor is it the prompt itself: one that nobody answered has none."""
-    (turn,) = turns_of([capture(1, at_us=SECOND)], reports)
-    assert turn.agent_us == agent_us
+def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
+    """Whatever the order, and however often one moment is told."""
+    assert active_us(int(minute * MINUTE) for minute in minutes) == active * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("turns", "active"),
+    [
+        ([], 0),
+        ([(0, 5)], 5),
+        ([(0, 5.001)], None),  # it may hold a pause
+        ([(0, 3), (20, 22)], 5),
+        ([(0, 3), (1, 5), (9, 10)], 10),
+        ([(0, 3), (20, 26)], None),
+    ],
+)
+def test_turns_tell_the_active_time_by_their_ends_unless_one_is_long(
+    turns: list[tuple[float, float]], active: float | None
+) -> None:
+    """In minutes; gaps between turns count as those within."""
+    spans = [(int(start * MINUTE), int(end * MINUTE)) for start, end in turns]
+    assert active_by_turns_us(spans) == (None if active is None else active * MINUTE)
