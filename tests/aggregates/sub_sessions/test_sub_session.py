@@ -19,7 +19,7 @@ from aggregates.sub_sessions import sub_session as spoken
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
-from tests.support.log import named
+from tests.support.basics import named
 from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
 from tests.support.tables import table
 
