@@ -4,7 +4,7 @@ import contextlib
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,17 +12,15 @@ from typing import Any
 
 from svc.log.sqlite import EVENTS_FILE
 from tests.faults.house import House, Trial
-from tests.faults.kills import faketime, shifted
 from tests.faults.ledger import LogReader
-from tests.support.process import NOTHING, kill_processes
+from tests.support.process import kill_processes
 
 CAPTURES = (150, 300)
 KILLS = 3  # how often in a row each is killed before it may complete
-LATER = "+3d"
 
 
 def killed_commands(trial: Trial) -> None:
-    trial.each("commands", _all, ("Kim", "Lee"))
+    trial.each("commands", _all)
 
 
 def _all(house: House, chance: random.Random) -> None:
@@ -98,65 +96,15 @@ def _replay_in_server(house: House, chance: random.Random) -> int:
     return KILLS
 
 
-def _retention(house: House, chance: random.Random) -> int:
-    """Three days later, where the clock can be told so: no text is left, and every fact is."""
-    library, told = faketime(), house.var.with_name("clock")
-    if library is None:
-        return 0
-    told.write_text(f"{LATER}\n")
-    later = shifted(library, told)
-    _completes(house, "org", "set", "--retention-days-text", "1")
-    before = _texts(house)
-    killed = sum(_killed(house, chance, 4.0, "retention", told=later) for _ in range(KILLS))
-    house.outcome.count("texts when it was killed", _texts(house))
-    _completes(house, "retention", told=later)
-    house.check(before > 0 and _texts(house) == 0, f"of {before} old texts {_texts(house)} are left")
-    house.outcome.count("texts taken away", before - _texts(house))
-    _completes(house, "org", "set", "--retention-days-text", "forever")
-    house.look("retention")
-    house.verify(house.var, "retention")
-    return killed
-
-
-def _forget(house: House, chance: random.Random) -> int:
-    """The server that carries it out dies, again and again; the order stands."""
-    leaver = house.owners.pop()
-    key = house.var / "keys" / f"{leaver.developer_id}.key"
-    house.check(key.exists(), "who is to be forgotten has no key")
-    server = house.serve()
-    for number in range(KILLS):
-        with _beside(house, "forget", "--yes", leaver.developer_id) if number == 0 else contextlib.nullcontext():
-            time.sleep(chance.uniform(0.2, 4.0))
-            server.kill()
-        house.wait_gone()
-        server = house.serve()
-    _completes(house, "forget", "--yes", leaver.developer_id)
-    house.check(not key.exists(), "the key of who was forgotten is there")
-    house.look("forget")
-    house.verify(house.var, "forget")
-    house.stops(server)
-    return KILLS
-
-
 WORKS: tuple[tuple[str, Callable[[House, random.Random], int]], ...] = (
     ("replay", _replay),
     ("backup and restore", _backup),
     ("replay in a server", _replay_in_server),
-    ("retention", _retention),
-    ("forget", _forget),
 )
 
 
-def _texts(house: House) -> int:
-    reader = LogReader(house.var)
-    reader.read_on()
-    return reader.texts
-
-
-def _run(
-    house: House, *arguments: str, var: Path | None = None, told: Mapping[str, str] = NOTHING
-) -> CompletedProcess[str]:
-    return house.program.run(*arguments, "--var", var or house.var, check=False, told=told)
+def _run(house: House, *arguments: str, var: Path | None = None) -> CompletedProcess[str]:
+    return house.program.run(*arguments, "--var", var or house.var, check=False)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,7 @@ import random
 import sqlite3
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,19 +88,15 @@ class House:
 
     def _shown(self, server: Server, marks: Counter[str]) -> list[str]:
         """Whether the API shows as many log records as the log holds."""
-        theirs = {mark for capture in self._theirs(self.load.ledger.sent()) for mark in capture.marks}
+        theirs = {mark for capture in self.load.ledger.sent() for mark in capture.marks}
         stored = sum(mark.startswith("record ") for mark in theirs & marks.keys())
         stats = [self.get(server, "/v1/telemetry/stats?from=2000-01-01", owner).json for owner in self.owners]
         shown = sum(group["records"] for each in stats for group in each["groups"])
         return [] if shown == stored else [f"{stored} log records are stored and {shown} shown"]
 
-    def _theirs(self, captures: list[Capture]) -> list[Capture]:
-        keys = {owner.key for owner in self.owners}
-        return [capture for capture in captures if capture.key in keys]
-
     def _sent_again(self, server: Server) -> list[str]:
         """Captures that were acknowledged are known when they come again, under the same id."""
-        acknowledged = self._theirs(self.load.ledger.acknowledged())
+        acknowledged = self.load.ledger.acknowledged()
         sample = acknowledged[:: max(1, len(acknowledged) // AGAIN_MAX)]
         with Driver(server.intake_port) as driver:
             unknown = [capture for capture in sample if not _known(driver, capture)]
@@ -128,25 +123,21 @@ class Trial(NamedTuple):
     outcome: Outcome
     done: Callable[[], None]  # to be called after each time
 
-    def each(self, name: str, attempt: Attempt, names: Sequence[str] = ("Kim",)) -> None:
+    def each(self, name: str, attempt: Attempt) -> None:
         for number in range(self.times):
-            self.once(f"{name}-{number}", attempt, names)
+            self.once(f"{name}-{number}", attempt)
 
-    def once(self, name: str, attempt: Attempt, names: Sequence[str] = ("Kim",), place: Path | None = None) -> None:
-        with self.house(name, names, place) as house:
-            attempt(house, random.Random(f"{self.seed}-{name}"))
-        self.done()
-
-    @contextmanager
-    def house(self, name: str, names: Sequence[str], place: Path | None) -> Iterator[House]:
-        """A new folder of an owner and others, with a load that has not begun; whatever breaks off is noted."""
-        var = (place or self.folder / name) / "var"
+    def once(self, name: str, attempt: Attempt) -> None:
+        """In a new folder of two, with a load that has not begun; whatever breaks off is noted."""
+        var = self.folder / name / "var"
         var.parent.mkdir(parents=True, exist_ok=True)
-        owners = [self.program.set_up(var), *(self.program.another(var, each) for each in names)]
+        owners = [self.program.set_up(var), self.program.another(var, "Kim")]
         try:
             with load_of(owners, f"{self.seed}-{name}") as load:
-                yield House(self.program, var, owners, load, self.outcome)
+                house = House(self.program, var, owners, load, self.outcome)
+                attempt(house, random.Random(f"{self.seed}-{name}"))
         except BROKEN as error:
             self.outcome.deviations.append(f"seed {self.seed}, {name}: {type(error).__name__} {error}")
         finally:
             kill_processes(var, "--var")
+        self.done()

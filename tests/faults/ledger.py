@@ -83,8 +83,6 @@ class LogReader:
         self._codec = Codec(Vault(FileKeys(var / KEYS_FOLDER)))
         self.position = 0
         self.marks: Counter[str] = Counter()
-        self.times_us: list[int] = []  # when each fact was received, by the server's clock, in the order of the log
-        self.texts = 0  # captures whose words can still be read
 
     def read_on(self) -> Counter[str]:
         """How often each mark stands in the log by now. Raises `CorruptEvent`, `sqlite3.Error`."""
@@ -92,10 +90,7 @@ class LogReader:
         with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as db:
             for stream, version, topic, state, position in db.execute(f"{query} ORDER BY rowid", (self.position,)):
                 stored = Notification(UUID(stream), version, topic, state, position)
-                event = self._codec.to_domain_event(stored).event
-                self.marks.update(marks_of(event))
-                self.times_us.append(event.received_at_us)
-                self.texts += isinstance(event, PromptCaptured) and event.prompt.text is not None
+                self.marks.update(marks_of(self._codec.to_domain_event(stored).event))
                 self.position = position
         return self.marks
 

@@ -35,7 +35,7 @@ def full_disk(trial: Trial) -> None:
                 trial.outcome.left_out = f"this takes the right to mount; try `unshare -rm` before it ({refused})"
                 return
             fills = partial(_ill, illness=lambda var: _filled(var.parent), room=True)
-            trial.once(name, fills, place=trial.folder / name)
+            trial.once(name, fills)
 
 
 def read_only(trial: Trial) -> None:

@@ -105,6 +105,23 @@ class Household(NamedTuple):
         return tables_of(self.var)
 
 
+class Worked(NamedTuple):
+    """A stopped folder with the work of two."""
+
+    var: Path
+    owner: Scope
+    other: Scope
+
+
+async def worked_by_two(var: Path) -> Worked:
+    async with household(var) as house:
+        await house.work()
+        await house.work(house.other, "s2")
+        await house.level()
+        await house.service.archive.catch_up()
+    return Worked(var, house.owner, house.other)
+
+
 def no_progress(_done: int, _of: int) -> None:
     """Nobody looks."""
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
-import trio
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from svc import __main__ as entry
 from svc import cli
@@ -15,33 +14,18 @@ from svc.cli import main
 from svc.cli.common import run
 from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE
-from tests.support.household import household
+from tests.support.household import Worked
 from tests.support.process import init
 
 
-async def said(command: click.Command, *arguments: str | Path, typed: str | None = None) -> Result:
-    texts = [str(each) for each in arguments]
-    return await trio.to_thread.run_sync(lambda: CliRunner().invoke(command, texts, input=typed))
-
-
-@pytest.fixture
-async def var(tmp_path: Path) -> Path:
-    async with household(tmp_path / "var") as house:
-        await house.work(house.other)
-        await house.level()
-    return tmp_path / "var"
-
-
-async def test_forgetting_names_the_person_before_and_after(var: Path) -> None:
-    asked = await said(forget_, "Second", "--var", var, typed="n\n")
-    assert asked.exit_code == 1
-    question = asked.output.partition("Destroy all texts of ")[2]
-    assert question.startswith("Second (")
-    developer_id = question[len("Second (") :].partition(")")[0]
-    assert f"Second ({developer_id}) for good? [y/N]" in asked.output
-    done = await said(forget_, developer_id, "--yes", "--var", var)
-    assert done.exit_code == 0, done.output
-    assert f"the texts of Second ({developer_id}) are gone" in done.output
+def test_forgetting_names_the_person_before_and_after(worked: Worked) -> None:
+    developer_id = str(worked.other.developer_id)
+    for arguments, typed, told in (
+        (["Second"], "n\n", (1, f"Destroy all texts of Second ({developer_id}) for good? [y/N]")),
+        ([developer_id, "--yes"], None, (0, f"the texts of Second ({developer_id}) are gone")),
+    ):
+        done = CliRunner().invoke(forget_, [*arguments, "--var", str(worked.var)], input=typed)
+        assert (done.exit_code, told[1] in done.output) == (told[0], True), done.output
 
 
 @pytest.mark.parametrize(

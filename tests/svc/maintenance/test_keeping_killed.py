@@ -10,7 +10,7 @@ import trio
 
 from aggregates.people.acts import ChangeOrganization
 from svc.maintenance.texts import open_orders
-from tests.support.household import PLANTED, holding, household, rebuilt
+from tests.support.household import PLANTED, Worked, holding, household, rebuilt, tables_of
 from tests.support.killed import DAY_US
 from tests.support.process import ROOT, environment
 
@@ -27,15 +27,10 @@ def killed(var: Path, work: str) -> list[Path]:
     return sorted((path for path in var.parent.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
 
 
-async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(tmp_path: Path) -> None:
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await house.work(house.other, "s2")
-        await house.level()
-        before, developer_id = house.tables(), house.owner.developer_id
-    key = (var / "keys" / f"{developer_id}.key").read_bytes()
-    copies = killed(var, str(developer_id))
+async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(worked: Worked, tmp_path: Path) -> None:
+    before, developer_id = tables_of(worked.var), worked.owner.developer_id
+    key = (worked.var / "keys" / f"{developer_id}.key").read_bytes()
+    copies = killed(worked.var, str(developer_id))
     assert len(copies) > 7
     for number, copy in enumerate(copies, 1):
         async with household(copy) as house:
@@ -49,15 +44,12 @@ async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(
         assert (holding(copy, PLANTED.encode(), key) == []) == (number > 1), number
 
 
-async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(tmp_path: Path) -> None:
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await house.level()
+async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(worked: Worked, tmp_path: Path) -> None:
+    async with household(worked.var) as house:
         organization_id = house.owner.organization_id
         await house.service.administer(ChangeOrganization(organization_id=organization_id, retention_days_text=1))
         before = house.tables()
-    copies = killed(var, "retention")
+    copies = killed(worked.var, "retention")
     assert len(copies) > 1
     for number, copy in enumerate(copies, 1):
         async with household(copy) as house:
@@ -66,5 +58,5 @@ async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(tmp_pat
             await house.level()
             assert house.tables() == before, number
             told = house.service.store.read_topics(["standing.sealed"], 0, 100)
-            assert len(told) == 1, number
+            assert len(told) == 2, number
         assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number

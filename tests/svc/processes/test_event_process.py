@@ -1,13 +1,8 @@
-"""Streams of events on the real program: two browsers, of which one stops reading; a stop; a restart; a replay."""
+"""A stream of events on the real program, over HTTP/2."""
 
-import socket
 import ssl
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -15,74 +10,12 @@ import trio
 
 from tests.support.event_streams import Stream
 from tests.support.listening import self_signed
-from tests.support.process import Server, init, serving
+from tests.support.process import init, serving
 
 pytestmark = pytest.mark.process
 
 PATH = "/v1/score_v3/events"
 WAIT_SECONDS = 10.0
-SESSIONS = 40
-
-
-class Page:
-    """A page that follows the events in a thread of its own, as a browser does."""
-
-    def __init__(self) -> None:
-        self.stream = Stream()
-        self.ended = threading.Event()
-        self._changed = threading.Condition()
-
-    def follow(self, client: httpx.Client, headers: dict[str, str]) -> None:
-        try:
-            with client.stream("GET", PATH, headers=headers, timeout=60) as answer:
-                assert answer.status_code == 200, answer.read()
-                for data in answer.iter_bytes():
-                    with self._changed:
-                        self.stream.feed(data)
-                        self._changed.notify_all()
-        finally:
-            self.ended.set()
-
-    def until(self, holds: Callable[[Stream], bool]) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: holds(self.stream), WAIT_SECONDS), self.stream.told
-
-
-@contextmanager
-def page(client: httpx.Client, last_id: str | None = None) -> Iterator[Page]:
-    """A page whose stream has begun. The server ends it."""
-    one = Page()
-    headers = {} if last_id is None else {"Last-Event-ID": last_id}
-    thread = threading.Thread(target=one.follow, args=(client, headers), daemon=True)
-    thread.start()
-    one.until(lambda stream: stream.last_id != "")
-    yield one
-    assert one.ended.wait(WAIT_SECONDS)
-    thread.join()
-
-
-def silent(server: Server, key: str) -> socket.socket:
-    """A client that asks for events and never reads."""
-    address = urlsplit(server.api_url)
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    client.connect((address.hostname, address.port))
-    client.sendall(f"GET {PATH} HTTP/1.1\r\nHost: svc\r\nX-API-Key: {key}\r\n\r\n".encode())
-    return client
-
-
-def test_a_reader_is_told_whatever_another_does_and_a_stop_ends_both(tmp_path: Path) -> None:
-    """One client never reads; the stop takes no five seconds."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server, silent(server, made["key"]), page(server.api) as reading:
-        for number in range(SESSIONS):
-            assert server.capture(number, sessions=SESSIONS).status_code == 201
-            if not number:
-                reading.until(lambda stream: len(stream.told) == 1)  # what comes in a burst is told as one
-        reading.until(lambda stream: len(stream.told) >= 2)
-        assert server.stop() == 0
-        assert reading.ended.wait(1), "brought to its end before the server was gone"
 
 
 async def _followed(api: httpx.AsyncClient, stream: Stream) -> None:
