@@ -2,8 +2,8 @@
 
 `python -m tests.bench.attacks --each 11 --seed 1` sends so many of every kind at a fresh server without budgets. A
 second developer asks for `/health` and captures meanwhile, from a process of its own; the server's memory is watched,
-and in the end it is stopped amid the same requests. It ends with 1 where a bound is broken. `--floods` has a colleague
-read their own writes, once a second, while one developer sends many sessions, or one without end.
+and in the end it is stopped amid the same requests. It ends with 1 where a bound is broken. The slowest read of the
+second developer's own writes is told as well.
 """
 
 import gzip
@@ -16,27 +16,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from random import Random
-from threading import Event, Thread
+from threading import Thread
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 import click
-import trio
 from rich.console import Console
 from rich.progress import track
 
-from tests.bench.world import MIDDLE, Service, fresh_service
-from tests.support.driver import BROKEN, FORM, Driver, at, bearer, once, put_load, signed_in
+from tests.bench.world import Service, fresh_service
+from tests.support.driver import BROKEN, FORM, Driver, bearer, once, signed_in
 from tests.support.process import NO_BUDGETS, NOTHING, THIS_TREE, environment
-from tests.support.results import Outcome, Result, told
-from tests.support.work import prompt, prompt_body, record
+from tests.support.results import Outcome, told
+from tests.support.work import prompt, record
 
 WAIT_MS_MAX, PEAK_MIB_MAX, STOP_SECONDS_MAX = 250, 300, 5.0
 ATTACK_SECONDS = 12.0  # no further request is sent after so long
 STOP_AFTER_SECONDS, WATCH_PAUSE_SECONDS, QUIET_SECONDS = 0.7, 0.05, 3.0
 KIB, MIB = 1024, 1024 * 1024
 READ = "/v1/score_v3/realtime/sub-sessions"
-FLOOD_CONNECTIONS = 32
 _LETTERS = ("é", "€", "한", "😀", "\\u00e9", "\\n", "a", " ")
 _FINDINGS = (
     *("a{}@example.com ", "10.1.{}.7 ", "/home/ana{}/src ", "https://u:pw{}@db.example/x ", "AKIA{:016d} "),
@@ -237,15 +235,12 @@ def _dripping(body: bytes, seconds: float, pieces: int = 80) -> Iterator[bytes]:
 
 @contextmanager
 def _watched(service: Service, key: str) -> Iterator[list[float]]:
-    """Afterwards: the slowest health check and capture, in milliseconds, and how many were refused."""
-    command = [sys.executable, "-c", "from tests.bench.attacks import watch; watch()"]
-    found: list[float] = []
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment()) as process:
-        assert process.stdin is not None
+    """Afterwards: the slowest health check, capture and read, in milliseconds, and how many were refused."""
+    server, found = service.server, list[float]()
+    asked = json.dumps([server.intake_port, server.api_port, key])
+    command = [sys.executable, "-c", "from tests.bench.attacks import watch; watch()", asked]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stdout is not None
-        process.stdin.write(json.dumps([service.server.intake_port, key]) + "\n")
-        process.stdin.flush()
         process.stdout.readline()
         try:
             yield found
@@ -257,21 +252,23 @@ def _watched(service: Service, key: str) -> Iterator[list[float]]:
 def watch() -> None:
     """The second developer: one round after the other, until interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background work ignores interrupts
-    port, key = json.loads(sys.stdin.readline())
-    slowest, refused, number = [0.0, 0.0], 0, 0
+    intake, api, key = json.loads(sys.argv[1])
+    slowest, refused, number = [0.0, 0.0, 0.0], 0, 0
     try:
         while True:
             number += 1
+            captured = prompt(f"please add test {number}", "colleague")
             asked = (
-                ("GET", "/health", None),
-                ("POST", "/v1/prompts", prompt(f"please add test {number}", "colleague")),
+                (intake, "GET", "/health", None),
+                (intake, "POST", "/v1/prompts", captured),
+                (api, "GET", READ, None),
             )
-            for place, (method, path, body) in enumerate(asked):
+            for place, (port, method, path, body) in enumerate(asked):
                 answer = once(port, method, path, body, key)
                 refused += answer.status not in (200, 201)
                 slowest[place] = max(slowest[place], answer.ms)
             if number == 2:
-                slowest, refused = [0.0, 0.0], 0  # the first ones start its actor
+                slowest, refused = [0.0, 0.0, 0.0], 0  # the first ones start its actor
                 print("watching", flush=True)
             time.sleep(WATCH_PAUSE_SECONDS)
     except KeyboardInterrupt:
@@ -291,69 +288,27 @@ def _tried(attack: Attack, outcome: Outcome) -> None:
         began = time.perf_counter()
         service.server.stop(4 * STOP_SECONDS_MAX)
         stop_seconds = time.perf_counter() - began
-    health_ms, capture_ms, refused = watched
-    told = f"health {health_ms:.0f} ms, capture {capture_ms:.0f} ms, {refused:.0f} refused, {peak_mib:.0f} MiB"
+    health_ms, capture_ms, read_ms, refused = watched
+    told = f"health {health_ms:.0f} ms, capture {capture_ms:.0f} ms, read {read_ms:.0f} ms, {refused:.0f} refused"
     fits = peak_mib <= PEAK_MIB_MAX and stop_seconds <= STOP_SECONDS_MAX
     holds = max(health_ms, capture_ms) <= max(WAIT_MS_MAX, 3 * max(quiet[:2])) and fits and not refused
-    told += f", {max(quiet[:2]):.0f} ms before"
+    told += f", {peak_mib:.0f} MiB, {max(quiet[:2]):.0f} ms before"
     outcome.check(holds, f"{attack.about}: {told}, stopped in {stop_seconds:.1f} s")
     outcome.tried += 1
-    worst = {"health ms": health_ms, "capture ms": capture_ms, "MiB": peak_mib, "stop ms": 1000 * stop_seconds}
+    worst = {"health ms": health_ms, "capture ms": capture_ms, "read ms": read_ms}
+    worst |= {"MiB": peak_mib, "stop ms": 1000 * stop_seconds}
     outcome.seen |= {name: max(outcome.seen.get(name, 0), round(value)) for name, value in worst.items()}
-
-
-# --- floods -------------------------------------------------------------------------------------------------------
-
-
-def floods(sessions: int, prompts: int) -> list[Result]:
-    """How long a colleague waits for a read of their own write meanwhile."""
-    return [_flooded("many sessions", 1, sessions), _flooded("one session", 0, prompts)]
-
-
-def _flooded(what: str, each: int, count: int) -> Result:
-    def body(connection: int, number: int) -> bytes:
-        session = f"flood-{each * connection}-{each * number}"
-        return prompt_body(connection, number).replace(f"bench-{connection}-{number // 20}".encode(), session.encode())
-
-    times, over = list[float](), Event()
-    with fresh_service(NO_BUDGETS) as service:
-        key = THIS_TREE.another(service.var, "Ben").key
-        visitor = Thread(target=_visit, args=(service, key, over, times))
-        visitor.start()
-        try:
-            port = service.server.intake_port
-            load = trio.run(put_load, port, "/v1/prompts", service.key, body, FLOOD_CONNECTIONS, count)
-        finally:
-            over.set()
-            visitor.join()
-    beside = f"p50 {at(times, MIDDLE):.0f} ms; {load.per_second:,.0f} captures/s"
-    asked = f"a colleague's read of their own write, p99, {count:,} prompts in {what}"
-    return Result(asked, at(times, 0.99), "ms", baseline=beside)
-
-
-def _visit(service: Service, key: str, over: Event, times: list[float]) -> None:
-    number = 0
-    while not over.wait(1.0):
-        number += 1
-        with Driver(service.server.intake_port, key) as intake, Driver(service.server.api_port, key) as api:
-            intake.ask("POST", "/v1/prompts", prompt(f"fix part {number}", "colleague"))
-            times.append(api.ask("GET", READ).ms)
 
 
 @click.command()
 @click.option("--each", default=11, show_default=True, help="Attacks of every kind.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--kind", type=click.Choice(list(KINDS)), multiple=True, help="Only these.")
-@click.option("--floods", "flooding", is_flag=True, help="Floods instead.")
-@click.option("--sessions", default=30_000, show_default=True, help="Of a flood.")
-@click.option("--prompts", default=12_000, show_default=True, help="Of a flood in one session.")
-def main(each: int, seed: int, kind: tuple[str, ...], flooding: bool, sessions: int, prompts: int) -> None:
+def main(each: int, seed: int, kind: tuple[str, ...]) -> None:
     """Attack a fresh server in many ways, beside a developer who goes on working.
 
     Example: python -m tests.bench.attacks --each 2 --kind "4 patterns"
     """
-    if flooding:
-        raise SystemExit(told(floods(sessions, prompts)))
     chance = Random(seed)
     bounds = f"≤ {WAIT_MS_MAX} ms, ≤ {PEAK_MIB_MAX} MiB, stopped in {STOP_SECONDS_MAX:.0f} s"
     outcomes = {name: Outcome(name, bounds) for name in kind or KINDS}

@@ -4,12 +4,11 @@ import sqlite3
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import trio
@@ -18,7 +17,7 @@ from rich.progress import track
 from svc.log.opening import open_log
 from svc.views.replay import REPLAY_EVENTS_MAX, BuildStep
 from tests.bench.history import prepared
-from tests.bench.world import MIDDLE, Service, bare_route, fresh_service
+from tests.bench.world import MIDDLE, Service, bare_route, bench_folder, fresh_service, wait_level
 from tests.support.driver import Driver, Measured, at, head_of, put_load
 from tests.support.process import THIS_TREE, environment
 from tests.support.results import Result
@@ -37,7 +36,7 @@ NAMES = ("user_prompt", *("api_request", "tool_decision", "tool_result") * 5)
 READ = "/v1/score_v3/realtime/sub-sessions"
 
 
-class Captured(msgspec.Struct, frozen=True):
+class Captured(NamedTuple):
     """One round: the bare route, the service, and how long its views took to be level afterwards."""
 
     bare: Measured
@@ -78,7 +77,7 @@ def _captured(requests: int) -> Captured:
     with fresh_service() as service:
         port = service.server.intake_port
         found = trio.run(put_load, port, "/v1/prompts", service.key, prompt_body, CONNECTIONS, requests)
-        return Captured(bare, found, service.level_seconds(), service.server.mib("VmHWM"))
+        return Captured(bare, found, wait_level(service.var, 0.02), service.server.mib("VmHWM"))
 
 
 def batch(number: int) -> dict[str, Any]:
@@ -139,10 +138,7 @@ def _recorded(bodies: Sequence[bytes]) -> tuple[float, float, float, float, floa
 
 def _raw(bodies: Sequence[bytes]) -> float:
     """Records a second that are decoded and on disk, one synced transaction an export, without any server."""
-    with (
-        tempfile.TemporaryDirectory(prefix="svc-bench-") as folder,
-        closing(sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)) as db,
-    ):
+    with bench_folder() as folder, closing(sqlite3.connect(folder / "raw.db", isolation_level=None)) as db:
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE batches (body BLOB)"):
             db.execute(statement)
         started = time.perf_counter()
@@ -179,8 +175,8 @@ Step = tuple[int, float]  # events, and seconds from the start of the process
 
 
 def replay(events: int) -> list[Result]:
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-        var = Path(folder) / "var"
+    with bench_folder() as folder:
+        var = folder / "var"
         prepared(var, events, END_US)
         count, read = _read(var)
         steps = _built(var, count)
@@ -290,9 +286,7 @@ IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 def hooks(calls: int) -> list[Result]:
     """A hook with the server up and with it gone."""
-    # The children of the last hooks may still write while the folder goes.
-    with tempfile.TemporaryDirectory(prefix="svc-bench-", ignore_cleanup_errors=True) as folder:
-        home = Path(folder)
+    with bench_folder() as home:
         idle = _times(IDLE, home, calls)
         with fresh_service() as service:
             to = ("--url", service.server.intake_url, "--key", service.key)
@@ -313,12 +307,12 @@ def starts(rounds: int) -> list[Result]:
     commands = {f"svc {each}": (*THIS_TREE.command, *each.split()) for each in STARTS}
     plain, ready, memory = list[float](), list[float](), list[float]()
     times: dict[str, list[float]] = {name: [] for name in commands}
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+    with bench_folder() as folder:
         for _ in range(rounds + 1):
-            plain += _times((sys.executable, "-c", "pass"), Path(folder), 1)
+            plain += _times((sys.executable, "-c", "pass"), folder, 1)
             for name, command in commands.items():
-                times[name] += _times(command, Path(folder), 1)
-            with THIS_TREE.serving(Path(folder) / "var") as server:
+                times[name] += _times(command, folder, 1)
+            with THIS_TREE.serving(folder / "var") as server:
                 ready.append(server.ready_seconds * 1000)
                 time.sleep(SETTLED_SECONDS)
                 memory.append(server.mib())

@@ -23,15 +23,18 @@ class Service(NamedTuple):
     key: str
     var: Path
 
-    def level_seconds(self) -> float:
-        """How long it takes from now until the views hold everything."""
-        return wait_level(self.var, 0.02)
+
+@contextmanager
+def bench_folder() -> Iterator[Path]:
+    """The children of hooks may still write while it goes."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @contextmanager
 def fresh_service(told: Mapping[str, str] = NOTHING) -> Iterator[Service]:
-    with tempfile.TemporaryDirectory(prefix="svc-bench-", ignore_cleanup_errors=True) as folder:
-        var = Path(folder) / "var"
+    with bench_folder() as folder:
+        var = folder / "var"
         key = THIS_TREE.set_up(var).key
         with THIS_TREE.serving(var, "--log-level", "warning", key=key, told=told) as server:
             yield Service(server, key, var)
@@ -41,7 +44,7 @@ def fresh_service(told: Mapping[str, str] = NOTHING) -> Iterator[Service]:
 def bare_route() -> Iterator[int]:
     """The port of a server that reads and decodes, and no more."""
     bare = Program((sys.executable, "-m", "tests.bench.bare"))
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, bare.serving(Path(folder) / "bare") as server:
+    with bench_folder() as folder, bare.serving(folder / "bare") as server:
         yield server.intake_port
 
 

@@ -104,7 +104,7 @@ async def test_what_a_person_asked_for_is_not_made_again(office: Office) -> None
     assert await office.at("2026-08-11T01:00:00Z") == []
 
 
-async def test_everybody_has_their_own_zone_and_language(office: Office) -> None:
+async def test_everybody_has_their_own_zone_and_language_until_they_leave(office: Office) -> None:
     office.change(report_schedules=("daily",), language="ko-KR")
     office.change(BEN, report_schedules=("daily",))
     assert await office.at("2026-08-11T01:00:00Z") == [
@@ -112,12 +112,8 @@ async def test_everybody_has_their_own_zone_and_language(office: Office) -> None
         ("daily", "2026-08-09T22:00:00Z"),
     ]
     assert [each.language for each in office.asked] == ["ko", "en"]
-
-
-async def test_who_left_gets_no_more(office: Office) -> None:
-    office.change(BEN, report_schedules=("daily",))
     carry_out(office.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
-    assert await office.at("2026-08-12T01:00:00Z") == []
+    assert len(await office.at("2026-08-12T01:00:00Z")) == 1
 
 
 async def test_what_cannot_be_stored_is_asked_for_at_the_next_look(
