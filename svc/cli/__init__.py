@@ -86,8 +86,11 @@ class _Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """What is wrong may quote a file's name, an argument or an answer."""
+        from svc.cli.common import sentences
+
         try:
-            return super().invoke(ctx)
+            with sentences():
+                return super().invoke(ctx)
         except click.ClickException as error:
             said = error.format_message()
             if plain(said) == said:

@@ -33,8 +33,7 @@ def settings_from(**flags: Any) -> Settings:
     """Settings with these flags on top; None is a flag that was not given."""
     if ignored := unknown_variables():  # by name only: a value may be a secret
         say(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
-    with sentences():
-        return load_settings(flags, warn=lambda warning: say(f"warning: {warning}", err=True))
+    return load_settings(flags, warn=lambda warning: say(f"warning: {warning}", err=True))
 
 
 VAR_HELP = "The folder that holds the data. [default: var]"
@@ -92,9 +91,8 @@ def _sentence(error: BaseException) -> str:
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
     import trio
 
-    with sentences():
-        hear_warnings()
-        return trio.run(main, *args, strict_exception_groups=True)
+    hear_warnings()
+    return trio.run(main, *args, strict_exception_groups=True)
 
 
 @contextlib.contextmanager

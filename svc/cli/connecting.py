@@ -12,20 +12,10 @@ import msgspec
 from aggregates.ids import KEY_START_CHARACTERS
 from svc import __version__
 from svc.cli import Command
-from svc.cli.common import Shown, json_option, print_json, say, sentences
+from svc.cli.common import Shown, json_option, print_json, say
+from svc.connect import connections
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
-from svc.connect.connections import (
-    Capture,
-    NotAnswered,
-    Server,
-    StoredConnection,
-    all_stored,
-    checked_url,
-    connection_name,
-    store,
-    stored,
-)
 from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine
 from svc.hook import machine
 from svc.hook.captures import AGENTS
@@ -61,7 +51,6 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
-@sentences()
 def connect(
     agent: AgentName,
     url: str,
@@ -78,23 +67,23 @@ def connect(
     """Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
     """
-    key, name = _checked_key(key), connection_name(agent, scope, Path.cwd())
+    key, name = _checked_key(key), connections.connection_name(agent, scope, Path.cwd())
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
     own = program() if getattr(sys, "frozen", False) else _program()
     target = Target(
         agent,
-        checked_url(url),
+        connections.checked_url(url),
         key,
         command,
         hooks=not no_hooks and not plugins,
-        asks=(*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None,
+        asks=(*own, "mcp", *(() if api is None else ("--api", connections.checked_url(api)))) if mcp else None,
         coach=_coach_program(agent) if coach else None,
     )
     if ".cache" in Path(sys.prefix).parts and target.hooks:
         raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
-    files, old = plans(target, scope, folder), stored(name)
+    files, old = plans(target, scope, folder), connections.stored(name)
     for why in elsewhere(agent, scope, files):
         raise Refused(f"nothing was changed, for your key would not only go to {target.url}: {why}")
     receipts = {} if old is None else {Path(receipt.path): receipt for receipt in old.files}
@@ -110,16 +99,18 @@ def connect(
     if dry_run:
         say("nothing was changed")
         return
-    server = Server(target.url, key)
+    server = connections.Server(target.url, key)
     try:
-        capture = Capture() if offline else server.config().capture
-    except NotAnswered as error:
-        raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
+        capture = connections.Capture() if offline else server.config().capture
+    except connections.NotAnswered as error:
+        raise connections.NotAnswered(
+            f"{error}. Is `svc serve` running there? --offline sets it up without asking"
+        ) from error
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     _confirm(yes or not any(each.changed for each in rewrites))
     known = tuple(receipts.values())
-    _write(StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
+    _write(connections.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
     if not offline:
         said = {"plugin_version": __version__, "key_prefix": key[:KEY_START_CHARACTERS]}
         server.answer("POST", "/v1/setup-complete", said)
@@ -169,10 +160,10 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
     return (*(each for each in _hook_program() if together or each != "-S"), "coach", agent)
 
 
-def _write(connection: StoredConnection, rewrites: Sequence[Rewrite]) -> None:
+def _write(connection: connections.StoredConnection, rewrites: Sequence[Rewrite]) -> None:
     """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
     receipts = {receipt.path: receipt for receipt in connection.files}
-    store(connection)
+    connections.store(connection)
     if (carried := _carried()) is not None:
         folder = machine.state_folder() / "bin"
         machine.private_folder(folder)
@@ -187,7 +178,7 @@ def _write(connection: StoredConnection, rewrites: Sequence[Rewrite]) -> None:
         else:
             give_back(each)
             del receipts[str(each.path)]
-        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+        connections.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
         if each.changed and each.changes:
             before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
             say(f"{each.path}: written; {before}")
@@ -226,12 +217,11 @@ def _confirm(yes: bool) -> None:
 @agent_argument
 @scope_option
 @yes_option
-@sentences()
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
     it sent.
     """
-    connection = stored(connection_name(agent, scope, Path.cwd()))
+    connection = connections.stored(connections.connection_name(agent, scope, Path.cwd()))
     if connection is None:
         raise Refused(f"{agent} is not connected here; nothing was changed")
     rewrites = [disconnected(receipt) for receipt in connection.files]
@@ -253,19 +243,18 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
 
 @click.command(cls=Command, example="svc doctor")
 @json_option
-@sentences()
 def doctor(as_json: bool) -> None:
     """Looks at its settings, the server, the key, the clock, a test record there and back, and what waits.
 
     The exit code is 1 where something is wrong.
     """
-    known = all_stored()
+    known = connections.all_stored()
     if not known:
         plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
         raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
     console = Shown(highlight=False, quiet=as_json)
-    examined: list[tuple[StoredConnection, list[Finding]]] = []
+    examined: list[tuple[connections.StoredConnection, list[Finding]]] = []
     for connection in known:
         console.print(f"[bold]{connection.name}[/bold], {connection.url}")
         examined.append((connection, []))

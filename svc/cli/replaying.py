@@ -17,23 +17,8 @@ import msgspec
 
 from aggregates.prices.prices import spellings
 from aggregates.times import iso
-from svc.cli import Command, Found
+from svc.cli import Command, Found, common
 from svc.cli.access import REPLAY, Access, NotFound, NotReached, reach
-from svc.cli.common import (
-    Family,
-    Reaching,
-    cell,
-    data_options,
-    run,
-    say,
-    sentences,
-    settings_option,
-    show_fields,
-    show_records,
-    show_table,
-    tell,
-    working,
-)
 from svc.process import POLL_SECONDS, Place, look_seldom
 from svc.settings import Settings
 
@@ -49,7 +34,7 @@ _INTERRUPTED = (
 
 
 @click.command(cls=Command, example="svc replay --check")
-@data_options
+@common.data_options
 @click.option("--rules", type=int, help="Rule set to judge by. [default: the newest]")
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
 @click.option("--without-keys", is_flag=True, help="Also where key files are missing: their scores are then lost.")
@@ -58,18 +43,18 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
     if only_check:
-        with working("building twice", "nothing was changed, and nothing is known; run it again") as heard:
-            checked = run(_check, settings.place, heard)
-        tell(checked, as_json, _show_check)
+        with common.working("building twice", "nothing was changed, and nothing is known; run it again") as heard:
+            checked = common.run(_check, settings.place, heard)
+        common.tell(checked, as_json, _show_check)
         if not checked["identical"]:
             raise SystemExit(1)
         return
     if not without_keys:
         _refuse_lost_keys(settings.place)
     look_seldom()
-    with working("replaying", _INTERRUPTED) as heard:
-        run(_replay, settings, rules, heard)
-    say("the scores were built anew from the log", err=True)
+    with common.working("replaying", _INTERRUPTED) as heard:
+        common.run(_replay, settings, rules, heard)
+    common.say("the scores were built anew from the log", err=True)
 
 
 def _refuse_lost_keys(place: Place) -> None:
@@ -78,10 +63,9 @@ def _refuse_lost_keys(place: Place) -> None:
 
     if not holds_data(place):
         return
-    with sentences():
-        store, vault = open_log(place)
-        with contextlib.closing(store):
-            lost = lost_keys(vault.keys, store)
+    store, vault = open_log(place)
+    with contextlib.closing(store):
+        lost = lost_keys(vault.keys, store)
     if lost:
         more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
         raise click.ClickException(
@@ -109,8 +93,8 @@ def _show_check(checked: Found) -> None:
     for each in checked["tables"]:
         each["same"] = len({each[side] for side in sides}) == 1
         each |= {side: each[side][:12] for side in sides}
-    show_records(("table", *sides, "same"), checked["tables"])
-    show_fields((name, cell(checked, name, {})) for name in ("identical", "position", "failed"))
+    common.show_records(("table", *sides, "same"), checked["tables"])
+    common.show_fields((name, common.cell(checked, name, {})) for name in ("identical", "position", "failed"))
 
 
 async def _check(place: Place, progress: "Progress") -> Found:
@@ -157,7 +141,7 @@ async def _check(place: Place, progress: "Progress") -> Found:
 
 
 @click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
-@settings_option
+@common.settings_option
 @click.option("--batch-events", type=int, required=True)
 @click.option("--up-to", type=int, required=True, help="The last event to read.")
 def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
@@ -175,7 +159,7 @@ def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
 
 
 @click.command(
-    cls=Reaching,
+    cls=common.Reaching,
     show="organization_id from to status done",
     example="svc backfill --from 2026-08-01 --to 2026-08-31",
 )
@@ -211,7 +195,7 @@ async def backfill(
 REVISIONS_SHOWN = 20
 _CONTROL = "/v1/admin/control/catalog"
 _RATES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
-catalog = Family("catalog")
+catalog = common.Family("catalog")
 
 
 @catalog.command(show="catalog_revision changed", example="svc catalog publish prices.json")
@@ -236,11 +220,11 @@ def _show_catalog(found: Found) -> None:
         name = found["model"]["display_name"] or "undetermined"
         title = f"{found['external_model_id']}: {name}, {_provider(found)}; dollars per million tokens"
         head = ("from", "above input", "input", "output", "cache read", "cache write", "for 1 h")
-        show_table(head, (row for each in found["list_rates"] for row in _rates(each)), title)
+        common.show_table(head, (row for each in found["list_rates"] for row in _rates(each)), title)
         return
     providers = Counter(map(_provider, found.pop("exact_lookups")))
-    show_fields((name, cell(found, name, {})) for name in found)
-    show_table(("provider", "ids"), ((name, str(count)) for name, count in providers.most_common()))
+    common.show_fields((name, common.cell(found, name, {})) for name in found)
+    common.show_table(("provider", "ids"), ((name, str(count)) for name, count in providers.most_common()))
 
 
 def _provider(lookup: Found) -> str:

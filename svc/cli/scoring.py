@@ -7,7 +7,6 @@ number in the list of `svc goals`.
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,7 +17,7 @@ from rich.markup import escape
 from aggregates.judging.prompt import ONE_SIDED
 from svc import __version__
 from svc.cli import Command, Found
-from svc.cli.common import Shown, json_option, minute, print_json, run, sentences, settings_option, show_table
+from svc.cli.common import Shown, json_option, minute, print_json, run, settings_option, show_table
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
@@ -49,25 +48,23 @@ class Asking(Command):
     def __init__(
         self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
     ) -> None:
-        super().__init__(callback=partial(_asked, callback), **kwargs)
+        def asked(settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
+            found = running(settings.var_path)  # what serves this folder; else where one would by these settings
+            url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
+            try:
+                callback(Server(url, key or known_key()), **arguments)
+            except KeyRefused as error:
+                raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
+            except NotAnswered as error:
+                hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
+                raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
+
+        super().__init__(callback=asked, **kwargs)
         settings_option(self)
         self.params += _WHERE
         if json:
             json_option(self)
         self.params += params
-
-
-def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
-    with sentences():
-        found = running(settings.var_path)  # what serves this folder; else where one would by these settings
-        url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
-        try:
-            work(Server(url, key or known_key()), **arguments)
-        except KeyRefused as error:
-            raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
-        except NotAnswered as error:
-            hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
-            raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
 
 
 def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
@@ -85,8 +82,7 @@ def score(server: Server, as_json: bool, days: int) -> None:
     asked = last_days(days)
     figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
     if as_json:
-        print_json({"score": figures, "skill": habits, "prompts": prompts})
-        return
+        return print_json({"score": figures, "skill": habits, "prompts": prompts})
     console = Shown(highlight=False, soft_wrap=True)
     console.print(f"[bold]{score_told(figures, days)}[/bold]")
     if not figures["total_count"]:
@@ -163,8 +159,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     found = chosen_goal(server, goal)
     explained = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
     if as_json:
-        print_json(explained)
-        return
+        return print_json(explained)
     console, told = Shown(highlight=False, soft_wrap=True), state_of(found) if "is_preview" in found else ""
     style = _STYLES.get(told, "yellow")
     console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{told}[/{style}]")
@@ -238,8 +233,7 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
     after = ask(server, f"{_V3}/score", **last_days(DAYS))
     if as_json:
-        print_json({"override": answer, "before": before, "after": after})
-        return
+        return print_json({"override": answer, "before": before, "after": after})
     console = Shown(highlight=False, soft_wrap=True)
     console.print(f"Taken. [bold]{score_told(after, DAYS)}[/bold]")
     if score_told(before, DAYS) != score_told(after, DAYS):
@@ -251,8 +245,7 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
 def habits(server: Server, as_json: bool, days: int) -> None:
     found = ask(server, f"{_V3}/skill", **last_days(days))
     if as_json:
-        print_json(found)
-        return
+        return print_json(found)
     counts, rows = found["per_boolean_counts"], []
     for name, does in HABITS.items():
         of = counts.get(name, 0)
@@ -271,8 +264,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 def cost(server: Server, as_json: bool, days: int) -> None:
     found = ask(server, f"{_V3}/model-task", **last_days_us(days), limit=GOALS_MAX)["items"]
     if as_json:
-        print_json(found)
-        return
+        return print_json(found)
     if any(each["costUsd"] is not None for each in found):
         Shown(highlight=False).print(f"[bold]{cost_told(found)}[/bold] in the last {days} days.")
     models: dict[str, list[Found]] = {}

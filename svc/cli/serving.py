@@ -15,27 +15,10 @@ from rich.panel import Panel
 
 from aggregates.ids import plain
 from aggregates.people.directory import Developer, Membership
-from svc.cli import Command, Found
+from svc.cli import Command, Found, common
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
-from svc.cli.common import (
-    VAR_HELP,
-    Reaching,
-    Shown,
-    cell,
-    data_options,
-    hear_warnings,
-    json_option,
-    run,
-    say,
-    sentences,
-    settings_from,
-    show_fields,
-    show_records,
-    tell,
-    working,
-)
 from svc.log.folder import LOCK, held
-from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, typed
+from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, single, typed
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,9 +35,9 @@ STORE_HELP = "postgresql://… for a log that several nodes share. [default: the
 
 
 @click.command(cls=Command, example="svc init --var var --owner Ana")
-@click.option("--var", metavar="DIR", help=VAR_HELP)
+@click.option("--var", metavar="DIR", help=common.VAR_HELP)
 @click.option("--store", metavar="URL", help=STORE_HELP)
-@json_option
+@common.json_option
 @click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
 @click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
 def init(var: str | None, store: str | None, as_json: bool, organization: str, owner: str) -> None:
@@ -63,14 +46,14 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
     Makes an organization, its owner, one key and the internal secret. The key is shown this once. For a store that
     nodes share it makes the master key file as well, where that is missing: each node needs a copy of it.
     """
-    settings = settings_from(var=var, store=store)
+    settings = common.settings_from(var=var, store=store)
     if settings.master_key_file is not None and settings.store is not None:
         from svc.log.opening import make_missing_master_key
 
-        with sentences():
-            hear_warnings()
-            if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
-                say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
+        common.hear_warnings()
+        if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
+            there = f"the master key is in {settings.master_key_file}"
+            common.say(f"{there}: without it no text can be read again", err=True)
 
     async def found() -> "Initialized | None":
         from svc.service import open_service
@@ -80,14 +63,14 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
             async with open_service(settings) as service:
                 return await initialize(service, settings.var_path, organization, owner)
 
-    made = run(found)
+    made = common.run(found)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
-    tell(made, as_json, partial(_welcome, settings))
+    common.tell(made, as_json, partial(_welcome, settings))
 
 
 @click.command(cls=Command, example="svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318")
-@click.option("--var", metavar="DIR", help=VAR_HELP)
+@click.option("--var", metavar="DIR", help=common.VAR_HELP)
 @click.option("--store", metavar="URL", help=STORE_HELP)
 @click.option("--intake", metavar="HOST:PORT", help="Public listener. [default: 127.0.0.1:4318]")
 @click.option("--api", metavar="HOST:PORT", help="Private listener. [default: 127.0.0.1:8318]")
@@ -99,7 +82,7 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
 @click.option("--access-log", is_flag=True, default=None, help="Log every request; those that break always are.")
 def serve(**flags: str | bool | None) -> None:
     """Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it."""
-    settings = settings_from(**flags)
+    settings = common.settings_from(**flags)
     from svc.logs import set_up_logs
     from svc.serving import serve as serve_until_stopped
 
@@ -107,10 +90,10 @@ def serve(**flags: str | bool | None) -> None:
 
     def ready(addresses: "Listening") -> None:
         if addresses.link is not None:
-            say(f"Open this once within {FIRST_LINK_SECONDS // 60} minutes: {addresses.link}", err=True)
-        say(f"ready intake={addresses.intake_url} api={addresses.api_url}")
+            common.say(f"Open this once within {FIRST_LINK_SECONDS // 60} minutes: {addresses.link}", err=True)
+        common.say(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
-    run(serve_until_stopped, settings, ready, partial(_welcome, settings))
+    common.run(serve_until_stopped, settings, ready, partial(_welcome, settings))
 
 
 def _welcome(settings: Settings, made: "Initialized") -> None:
@@ -120,7 +103,7 @@ def _welcome(settings: Settings, made: "Initialized") -> None:
         f"Your key, shown this once:\n\n  [bold]{made.key}[/bold]\n\n"
         f"Organization {made.organization_id}\nDeveloper    {made.developer_id}"
     )
-    console = Shown(stderr=True, highlight=False, soft_wrap=True)
+    console = common.Shown(stderr=True, highlight=False, soft_wrap=True)
     console.print(Panel.fit(text, title="svc is set up"))
     # Not in the box, which would cut a long path off.
     console.print(f"Internal secret in {escape(made.internal_secret_file)}")
@@ -133,10 +116,12 @@ def _show_status(found: Found) -> None:
     log, views, people = found["log"], found["views"], found["developers"]
     found["events"] = log.pop("events")
     rows = {name: value for name, value in found.items() if not isinstance(value, list)}
-    show_fields((name, escape(_told(value, name))) for name, value in rows.items())
-    show_records(["display_name", "developer_id", "activation", "active", "unusable_email", "unknown_agents"], people)
+    common.show_fields((name, escape(_told(value, name))) for name, value in rows.items())
+    common.show_records(
+        ["display_name", "developer_id", "activation", "active", "unusable_email", "unknown_agents"], people
+    )
     if used := [each for each in found["budgets"] if each["used"] or each["refused"]]:
-        show_records(list(used[0]), used)
+        common.show_records(list(used[0]), used)
     names = {each["developer_id"]: f"{each['display_name']} ({each['developer_id']})" for each in people}
     missing = [names.get(each, each) for each in found["missing_keys"]]
     more = f" and {len(missing) - KEYS_NAMED} more" if len(missing) > KEYS_NAMED else ""
@@ -153,7 +138,7 @@ def _show_status(found: Found) -> None:
         ("no backup was made in time: see the log", found["backups"] and found["backups"]["overdue"]),
     ):
         if holds:
-            Shown(highlight=False).print(sentence, style="red", markup=False, soft_wrap=True)
+            common.Shown(highlight=False).print(sentence, style="red", markup=False, soft_wrap=True)
 
 
 def _told(value: object, name: str) -> str:
@@ -162,10 +147,10 @@ def _told(value: object, name: str) -> str:
         return ", ".join(f"{key.replace('_', ' ')} {told}" for key, told in known if told)
     if isinstance(value, int) and not isinstance(value, bool):
         return decimal(value) if "bytes" in name else f"{value:,}"
-    return cell({name: value}, name, {})
+    return common.cell({name: value}, name, {})
 
 
-@click.command(cls=Reaching, show=_show_status, example="svc status --var var")
+@click.command(cls=common.Reaching, show=_show_status, example="svc status --var var")
 async def status(access: Access) -> Any:
     """Where no server runs, the folder itself is looked at."""
     return await access.ask("GET", "/v1/admin/control/status")
@@ -176,33 +161,35 @@ ORDER_STANDS = "the order stands: the service goes on with it while it runs, and
 
 @click.command("backup", cls=Command, example="svc backup /backups/svc-2026-01-05.tar")
 @click.argument("target", type=click.Path(path_type=Path))
-@data_options
+@common.data_options
 def backup_(settings: Settings, as_json: bool, target: Path) -> None:
     """TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
     folder itself.
     """
     from svc.maintenance.backup import MaintenanceError, back_up
 
-    with working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
+    with common.working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
         if settings.store is not None:
             raise MaintenanceError(
                 "nothing was backed up: the log is in PostgreSQL, whose own backup holds all of it (pg_dump, or point "
                 "in time); keep the master key file as safe as that, and see docs/cluster.md"
             )
         manifest = back_up(settings.var_path, target, heard)
-    tell(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
+    common.tell(
+        manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}"
+    )
 
 
 @click.command("restore", cls=Command, example="svc restore /backups/svc-2026-01-05.tar --var /srv/svc")
 @click.argument("source", type=click.Path(path_type=Path, exists=True))
-@data_options
+@common.data_options
 def restore_(settings: Settings, as_json: bool, source: Path) -> None:
     """The scores are built from the log at the next start."""
     from svc.maintenance.backup import restore
 
     path = settings.var_path
     there = path.exists()
-    with working("restoring", "nothing was restored; run it again") as heard, held(path):
+    with common.working("restoring", "nothing was restored; run it again") as heard, held(path):
         try:
             manifest = restore(source, path, heard)
         except BaseException:
@@ -211,11 +198,13 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
                 if not there:
                     path.rmdir()
             raise
-    tell(manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it")
+    common.tell(
+        manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it"
+    )
 
 
 @click.command("verify", cls=Command, example="svc verify --var /srv/svc")
-@data_options
+@common.data_options
 def verify_(settings: Settings, as_json: bool) -> None:
     """Every event, the scores against a replay, every file of the archive; also while the server runs. Changes nothing.
     Ends with 1 where something is wrong.
@@ -223,9 +212,9 @@ def verify_(settings: Settings, as_json: bool) -> None:
     from svc.maintenance.verify import verify
 
     _check_data(settings)
-    with working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
-        verified = run(verify, settings.place, heard)
-    tell(verified, as_json, _show_verified)
+    with common.working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
+        verified = common.run(verify, settings.place, heard)
+    common.tell(verified, as_json, _show_verified)
     if not verified.clean:
         raise SystemExit(1)
 
@@ -233,15 +222,15 @@ def verify_(settings: Settings, as_json: bool) -> None:
 def _show_verified(verified: "Verified") -> None:
     found = msgspec.to_builtins(verified)
     findings = found.pop("findings")
-    show_fields((name, cell(found, name, {})) for name in found)
+    common.show_fields((name, common.cell(found, name, {})) for name in found)
     if findings:
-        show_records(("part", "where", "what", "do"), findings)
+        common.show_records(("part", "where", "what", "do"), findings)
 
 
 @click.command("export", cls=Command, example="svc export Ana ./ana")
 @click.argument("developer")
 @click.argument("target", type=click.Path(path_type=Path))
-@data_options
+@common.data_options
 def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> None:
     """DEVELOPER is a name or an id. TARGET holds their texts as well.
 
@@ -251,26 +240,28 @@ def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> 
     """
     from svc.maintenance.export import export
 
-    with working("exporting") as heard, _log_and(settings, developer) as (store, developer_id, _):
+    with common.working("exporting") as heard, _log_and(settings, developer) as (store, developer_id, _):
         exported = export(settings.var_path, store, developer_id, target, heard)
     counts = f"{exported.events} events, {exported.sub_sessions} sub-sessions, {exported.prompts} prompts"
-    tell(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
+    common.tell(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
 
 
 @click.command("forget", cls=Command, example="svc forget Kim")
 @click.argument("developer")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@data_options
+@common.data_options
 def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> None:
     """DEVELOPER is a name or an id. Their keys are revoked and their memberships ended. There is no way back. Backups
     that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
     start.
     """
-    with sentences(), _log_and(settings, developer) as (store, developer_id, who):
+    with _log_and(settings, developer) as (store, developer_id, who):
         if not yes:
             click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
         carried_out(settings, store, developer_id)
-    tell({"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them")
+    common.tell(
+        {"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them"
+    )
 
 
 @contextlib.contextmanager
@@ -310,13 +301,13 @@ def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> 
             await give(order, access, store, spinner, ordered)
 
     ordered = trio.Event()
-    with Shown(stderr=True, highlight=False).status("forgetting") as spinner:
+    with common.Shown(stderr=True, highlight=False).status("forgetting") as spinner:
         try:
-            run(main, ordered)
-        except click.Abort:
-            if not ordered.is_set():
-                raise
-            raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
+            common.run(main, ordered)
+        except BaseException as error:
+            if ordered.is_set() and isinstance(single(error), KeyboardInterrupt):
+                raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
+            raise
 
 
 async def give(
@@ -344,7 +335,7 @@ async def give(
 
 
 @click.command("retention", cls=Command, example="svc retention --var /srv/svc")
-@data_options
+@common.data_options
 def retention_(settings: Settings, as_json: bool) -> None:
     """A running server does so by itself, every hour."""
     _check_data(settings)
@@ -357,6 +348,6 @@ def retention_(settings: Settings, as_json: bool) -> None:
             async with open_service(settings) as service, alone(service.store.shared, "retention"):
                 return await service.retention.apply()
 
-    with Shown(stderr=True).status("looking"):
-        events = run(apply)
-    tell({"events": events}, as_json, f"{events} facts lost a text that was too old")
+    with common.Shown(stderr=True).status("looking"):
+        events = common.run(apply)
+    common.tell({"events": events}, as_json, f"{events} facts lost a text that was too old")

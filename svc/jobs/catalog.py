@@ -20,19 +20,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
-from aggregates.prices.catalog import (
-    CatalogCommand,
-    CatalogDocument,
-    CatalogPublished,
-    CatalogReply,
-    CatalogState,
-    PublishCatalog,
-    Published,
-    RevisionRecord,
-    Served,
-    decide_catalog,
-    snapshot_fault,
-)
+from aggregates.prices import catalog as prices
 from aggregates.times import iso
 from svc.actors.actors import Clock, Mailbox
 from svc.actors.administration import FENCED_TRIES_MAX
@@ -56,7 +44,7 @@ CATALOG_COMMANDS_MAX = 16
 
 PACKAGE = "genai-prices"  # the setting for the maintained data, which is installed with this program
 _T = TypeVar("_T")
-_DOCUMENT = msgspec.json.Decoder(CatalogDocument)
+_DOCUMENT = msgspec.json.Decoder(prices.CatalogDocument)
 
 
 class CatalogUnusable(NotRefreshed):
@@ -70,7 +58,7 @@ class CatalogSource:
         self._network = network
         self._is_address = setting.startswith(("http://", "https://"))
 
-    async def at_start(self, held: str | None, now_us: int) -> PublishCatalog | None:
+    async def at_start(self, held: str | None, now_us: int) -> prices.PublishCatalog | None:
         """What a start publishes; `held` is the source of the newest valid revision. Raises `CatalogUnusable`."""
         if self._is_address:
             return None
@@ -79,7 +67,7 @@ class CatalogSource:
         other_edition = held is None or (held.startswith(f"{PACKAGE} ") and held != packaged_source())
         return await _packaged(now_us) if other_edition else None
 
-    async def newest(self, now_us: int) -> PublishCatalog:
+    async def newest(self, now_us: int) -> prices.PublishCatalog:
         """What a refresh publishes. Raises `CatalogUnusable`."""
         if self.setting != PACKAGE:
             return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
@@ -90,20 +78,20 @@ def packaged_source() -> str:
     return f"{PACKAGE} {version(PACKAGE)}"
 
 
-async def read_file(path: Path) -> PublishCatalog:
+async def read_file(path: Path) -> prices.PublishCatalog:
     """The catalog in a file. Raises `CatalogUnusable`."""
 
-    def read() -> PublishCatalog:
+    def read() -> prices.PublishCatalog:
         with path.open("rb") as file:
             content = file.read(CATALOG_SOURCE_BYTES_MAX + 1)
         if len(content) > CATALOG_SOURCE_BYTES_MAX:
             raise ValueError(f"larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
-        return PublishCatalog(document=decoded(content), source=path.name)
+        return prices.PublishCatalog(document=decoded(content), source=path.name)
 
     return await _in_thread(str(path), read)
 
 
-async def fetch(url: str) -> PublishCatalog:
+async def fetch(url: str) -> prices.PublishCatalog:
     """The catalog at an address. Raises `CatalogUnusable`."""
     try:  # without user name, password or token, which go into no log and no message
         parts = urlsplit(url)
@@ -122,25 +110,25 @@ async def fetch(url: str) -> PublishCatalog:
         raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
     if answer.status >= 300:
         raise CatalogUnusable(f"{shown}: answered {answer.status}")
-    return await _in_thread(shown, lambda: PublishCatalog(document=decoded(answer.content), source=shown))
+    return await _in_thread(shown, lambda: prices.PublishCatalog(document=decoded(answer.content), source=shown))
 
 
-def decoded(content: bytes) -> CatalogDocument:
+def decoded(content: bytes) -> prices.CatalogDocument:
     """A catalog document, or the maintained data's own form, which is a list. Raises `ValueError`."""
     if not content.lstrip().startswith(b"["):
         return _DOCUMENT.decode(content)
     from svc.jobs.price_data import compiled, parsed
 
-    return CatalogDocument(exact_lookups=compiled(parsed(msgspec.json.decode(content, type=list[object]))))
+    return prices.CatalogDocument(exact_lookups=compiled(parsed(msgspec.json.decode(content, type=list[object]))))
 
 
-async def _packaged(now_us: int) -> PublishCatalog:
-    def make() -> PublishCatalog:
+async def _packaged(now_us: int) -> prices.PublishCatalog:
+    def make() -> prices.PublishCatalog:
         from svc.jobs.price_data import compiled, data_date_us, packaged
 
         data = packaged()
-        document = CatalogDocument(exact_lookups=compiled(data), published_at=iso(data_date_us(data, now_us)))
-        return PublishCatalog(document=document, source=packaged_source())
+        document = prices.CatalogDocument(exact_lookups=compiled(data), published_at=iso(data_date_us(data, now_us)))
+        return prices.PublishCatalog(document=document, source=packaged_source())
 
     return await _in_thread(PACKAGE, make)
 
@@ -181,19 +169,19 @@ class Catalog:
         self._organizations = organizations
         self._source = source
         full = "too many catalogs wait to be published already"
-        self._mailbox = Mailbox[CatalogCommand, CatalogReply](CATALOG_COMMANDS_MAX, full)
+        self._mailbox = Mailbox[prices.CatalogCommand, prices.CatalogReply](CATALOG_COMMANDS_MAX, full)
         self._started = trio.Event()
-        self._served: Served | None = None
+        self._served: prices.Served | None = None
         self._served_source: str | None = None
-        self._state: CatalogState | None = None
+        self._state: prices.CatalogState | None = None
         """None until it is read: that takes a fifth of a second, which commands that need none do not pay."""
 
     @property
-    def served(self) -> Served | None:
+    def served(self) -> prices.Served | None:
         self._loaded()
         return self._served
 
-    async def send(self, command: CatalogCommand) -> CatalogReply:
+    async def send(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         """The reply to a command, once it is on disk. Raises what the journal raises."""
         return await self._mailbox.send(command)
 
@@ -210,10 +198,10 @@ class Catalog:
             log.warning("the model catalog could not be read from its source", reason=str(error))
         self._started.set()
 
-    async def refresh(self) -> Published:
+    async def refresh(self) -> prices.Published:
         """Ask the source for its newest prices. Raises `CatalogUnusable`, or what `send` raises."""
         reply = await self._publish(self._source.newest(self._clock.now_us()))
-        assert isinstance(reply, Published)
+        assert isinstance(reply, prices.Published)
         return reply
 
     async def keep_fresh(self) -> None:
@@ -228,13 +216,13 @@ class Catalog:
                 log.warning("the model catalog could not be refreshed", reason=str(error))
                 pause_seconds = CATALOG_RETRY_SECONDS
 
-    async def revisions(self, limit: int) -> list[RevisionRecord]:
-        def read() -> list[RevisionRecord]:
+    async def revisions(self, limit: int) -> list[prices.RevisionRecord]:
+        def read() -> list[prices.RevisionRecord]:
             return [record for record, _ in islice(_stored_revisions(self._store), limit)]
 
         return await trio.to_thread.run_sync(read, limiter=READS)
 
-    async def _publish(self, finding: Awaitable[PublishCatalog | None]) -> CatalogReply | None:
+    async def _publish(self, finding: Awaitable[prices.PublishCatalog | None]) -> prices.CatalogReply | None:
         try:
             found = await finding
             reply = None if found is None else await self.send(found)
@@ -250,7 +238,7 @@ class Catalog:
         if self._state is not None:
             self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
 
-    async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
+    async def _carry_out(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         for _ in range(FENCED_TRIES_MAX):
             try:
                 return await self._try(command)
@@ -259,10 +247,10 @@ class Catalog:
                     raise
         raise StoreUnavailable("other nodes published catalogs again and again; try again")
 
-    async def _try(self, command: CatalogCommand) -> CatalogReply:
+    async def _try(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         state, now_us = await trio.to_thread.run_sync(self._loaded, limiter=READS), self._clock.now_us()
         # Checking and hashing a whole catalog takes a quarter of a second: in a thread, beside the loop.
-        decided = partial(decide_catalog, command, state, self._organizations(), now_us)
+        decided = partial(prices.decide_catalog, command, state, self._organizations(), now_us)
         facts, reply = await trio.to_thread.run_sync(decided, limiter=READS)
         if facts:
             try:
@@ -271,22 +259,22 @@ class Catalog:
                 self._state = None  # the commit may have happened all the same: look before the next decision
                 raise
             for _, version, event in facts:
-                if isinstance(event, CatalogPublished):
-                    self._served, self._served_source = Served(event.snapshot, now_us, False), event.source
+                if isinstance(event, prices.CatalogPublished):
+                    self._served, self._served_source = prices.Served(event.snapshot, now_us, False), event.source
                     state = replace(state, last_revision=version, newest_valid=event.snapshot)
                 else:
                     state = replace(state, repricings=version)
             self._state = state
-        elif isinstance(reply, Published) and self._served is not None:
-            self._served = Served(self._served.snapshot, now_us, False)
+        elif isinstance(reply, prices.Published) and self._served is not None:
+            self._served = prices.Served(self._served.snapshot, now_us, False)
         return reply
 
-    def _loaded(self) -> CatalogState:
+    def _loaded(self) -> prices.CatalogState:
         if self._state is None:
             self._state = self._load()
         return self._state
 
-    def _load(self) -> CatalogState:
+    def _load(self) -> prices.CatalogState:
         newest, valid = 0, None
         for record, event in _stored_revisions(self._store):
             newest = newest or record.catalog_revision
@@ -295,17 +283,17 @@ class Catalog:
                 break
             log.error("a stored catalog is not valid", revision=record.catalog_revision, reason=record.fault)
         if valid is not None and (self._served is None or self._served.snapshot != valid.snapshot):
-            self._served, self._served_source = Served(valid.snapshot, valid.received_at_us, False), valid.source
+            self._served, self._served_source = prices.Served(valid.snapshot, valid.received_at_us, False), valid.source
         try:
             repriced = self._store.read_newest(REPRICING_STREAM)
             repricings = 0 if repriced is None else repriced.version
         except CorruptEvent as error:
             repricings = error.version
         newest_valid = None if valid is None else valid.snapshot
-        return CatalogState(last_revision=newest, newest_valid=newest_valid, repricings=repricings)
+        return prices.CatalogState(last_revision=newest, newest_valid=newest_valid, repricings=repricings)
 
 
-def _stored_revisions(store: EventStore) -> Iterator[tuple[RevisionRecord, CatalogPublished | None]]:
+def _stored_revisions(store: EventStore) -> Iterator[tuple[prices.RevisionRecord, prices.CatalogPublished | None]]:
     """Each checked, the newest first; without the event where that cannot be read."""
     below = VERSION_END
     while True:
@@ -316,11 +304,11 @@ def _stored_revisions(store: EventStore) -> Iterator[tuple[RevisionRecord, Catal
             below, event, fault = recorded.version, recorded.event, "this is not the revision that stands here"
         except CorruptEvent as error:
             below, event, fault = error.version, None, str(error)
-        if not isinstance(event, CatalogPublished) or event.snapshot.catalog_revision != below:
-            yield RevisionRecord(catalog_revision=below, valid=False, fault=fault), None
+        if not isinstance(event, prices.CatalogPublished) or event.snapshot.catalog_revision != below:
+            yield prices.RevisionRecord(catalog_revision=below, valid=False, fault=fault), None
             continue
-        snapshot, broken = event.snapshot, snapshot_fault(event.snapshot)
-        shown = RevisionRecord(
+        snapshot, broken = event.snapshot, prices.snapshot_fault(event.snapshot)
+        shown = prices.RevisionRecord(
             catalog_revision=below,
             valid=broken is None,
             fault=broken,

@@ -20,15 +20,7 @@ from msgspec import structs
 from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import EMAIL, Channel
 from aggregates.people.directory import Developer
-from aggregates.reports.decide import (
-    NEWS_US,
-    Notice,
-    mail_subject,
-    mail_text,
-    next_try_us,
-    webhook_body,
-    webhook_headers,
-)
+from aggregates.reports import decide as notices
 from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import open_notices
@@ -62,7 +54,9 @@ class Refusal(NamedTuple):
     reason: str  # for the log: it names no address and quotes nobody
 
 
-Send = Callable[[Notice, Developer, int], Awaitable[Refusal | None]]  # tell a developer, at a time; None: it arrived
+Send = Callable[
+    [notices.Notice, Developer, int], Awaitable[Refusal | None]
+]  # tell a developer, at a time; None: it arrived
 
 
 def senders_of(settings: Settings) -> Mapping[Channel, Send]:
@@ -99,15 +93,15 @@ def webhook_key(secret: str) -> bytes:
     return key
 
 
-async def _post(url: str, key: bytes, notice: Notice, _developer: Developer, now_us: int) -> Refusal | None:
-    body = webhook_body(notice)
+async def _post(url: str, key: bytes, notice: notices.Notice, _developer: Developer, now_us: int) -> Refusal | None:
+    body = notices.webhook_body(notice)
     try:
         answer = await asked(
             "POST",
             url,
             seconds=NOTICE_SECONDS,
             bytes_max=NOTICE_ANSWER_BYTES_MAX,
-            headers=webhook_headers(notice.id, body, key, now_us),
+            headers=notices.webhook_headers(notice.id, body, key, now_us),
             content=body,
         )
     except OSError as error:
@@ -149,17 +143,17 @@ def mail_server(url: str, sender: str) -> MailServer:
     return MailServer(host, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender, domain)
 
 
-async def _mail(server: MailServer, notice: Notice, developer: Developer, now_us: int) -> Refusal | None:
+async def _mail(server: MailServer, notice: notices.Notice, developer: Developer, now_us: int) -> Refusal | None:
     from email.message import EmailMessage  # takes a while, and most servers send no mail
     from email.utils import formatdate
 
     assert developer.email is not None, "who has no address is not told by mail"
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = server.sender, developer.email, mail_subject(notice)
+    message["From"], message["To"], message["Subject"] = server.sender, developer.email, notices.mail_subject(notice)
     message["Date"] = formatdate(now_us / US_PER_SECOND)
     message["Message-ID"] = f"<{notice.id}@{server.domain}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(mail_text(notice))
+    message.set_content(notices.mail_text(notice))
     try:
         with trio.fail_after(NOTICE_SECONDS):
             return await trio.to_thread.run_sync(_sent, server, message, abandon_on_cancel=True)
@@ -221,7 +215,7 @@ class ReportNotices:
         """Tell whoever is to be told now; how many that were. Raises `Unavailable`."""
         await seen(self._service, self._news)
         now_us, channels = self._service.now_us(), tuple(self._senders)
-        since_us, most = now_us - NEWS_US, NOTICES_WAITING_MAX
+        since_us, most = now_us - notices.NEWS_US, NOTICES_WAITING_MAX
         waiting = await self._service.read_all(lambda reader: open_notices(reader, channels, since_us, most))
         due = [(each, who) for each in waiting if (who := self._who_wants(each, now_us)) is not None][:NOTICES_MAX]
         async with trio.open_nursery() as nursery:
@@ -229,10 +223,10 @@ class ReportNotices:
                 nursery.start_soon(self._tell, notice, developer)
         return len(due)
 
-    def _who_wants(self, waiting: Notice, now_us: int) -> Developer | None:
+    def _who_wants(self, waiting: notices.Notice, now_us: int) -> Developer | None:
         """The developer, where a try is due, they are a member and their profile asks for it."""
         directory, channel = self._service.directory, waiting.channel
-        next_us = next_try_us(waiting.finished_us, waiting.tries)
+        next_us = notices.next_try_us(waiting.finished_us, waiting.tries)
         if next_us is None or next_us > now_us or (waiting.report_id, channel) in self._not_stored:
             return None
         developer = directory.get(Developer, waiting.scope.developer_id)
@@ -241,7 +235,7 @@ class ReportNotices:
         reachable = channel != "email" or developer.email is not None
         return developer if reachable and channel in developer.report_notices else None
 
-    async def _tell(self, waiting: Notice, developer: Developer) -> None:
+    async def _tell(self, waiting: notices.Notice, developer: Developer) -> None:
         report_id, channel = waiting.report_id, waiting.channel
         url = None if self._dashboard_url is None else f"{self._dashboard_url.rstrip('/')}/reports/{report_id}"
         about = {"report_id": str(report_id), "channel": channel, "attempt": len(waiting.tries) + 1}

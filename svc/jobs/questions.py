@@ -21,29 +21,10 @@ from aggregates.event import Unavailable
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered, JudgeKind
-from aggregates.reports.prose import (
-    Narration,
-    Narrative,
-    NarrativeRequest,
-    Narrator,
-    Prose,
-    believed,
-    believed_prose,
-    report_figures,
-)
+from aggregates.reports import prose
 from projections.facts.reports import OpenReport
 from projections.sub_sessions.unjudged import Question, QuestionBounds, QuestionRound, unjudged
-from svc.llm.answers import (
-    BoundaryAnswer,
-    Disbelieved,
-    Json,
-    NoAnswer,
-    OutcomeAnswer,
-    RubricAnswer,
-    believed_boundary,
-    believed_rubric,
-    leaving,
-)
+from svc.llm import answers
 from svc.llm.client import Count, Gateway
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal
@@ -65,11 +46,11 @@ NARRATIVE_VERSION = REPORT_VERSION = 1
 LANGUAGES = {"en": "English", "ko": "Korean"}  # as a model is told them
 _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
-_Verdict = RubricAnswer | OutcomeAnswer | BoundaryAnswer
+_Verdict = answers.RubricAnswer | answers.OutcomeAnswer | answers.BoundaryAnswer
 _SCHEMAS: dict[JudgeKind, type[_Verdict]] = {
-    "rubric": RubricAnswer,
-    "outcome": OutcomeAnswer,
-    "boundary": BoundaryAnswer,
+    "rubric": answers.RubricAnswer,
+    "outcome": answers.OutcomeAnswer,
+    "boundary": answers.BoundaryAnswer,
 }
 
 
@@ -114,9 +95,9 @@ class LlmJudge:
         """Ask one question; whether it is done with. False: the next would fail the same way."""
         try:
             event = await self._answered(question)
-        except NoAnswer as failure:
+        except answers.NoAnswer as failure:
             return failure.reason in _OF_THIS_QUESTION
-        except Disbelieved as error:
+        except answers.Disbelieved as error:
             log.warning("an answer of the text model is not believed", kind=question.kind, reason=str(error))
             self._count(question.kind, "disbelieved", 0)
             return True
@@ -128,19 +109,19 @@ class LlmJudge:
         return True
 
     async def _answered(self, question: Question) -> JudgeAnswered:
-        sent, scope = leaving(question.payload), question.scope
+        sent, scope = answers.leaving(question.payload), question.scope
         assert isinstance(sent, dict)
         schema = _SCHEMAS[question.kind]
         answer = await self._gateway.ask(scope.organization_id, question.kind, JUDGE_VERSION, schema, sent)
         said: dict[str, Any]
         match answer.value:
-            case RubricAnswer() as rubric:
-                said = believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
-            case OutcomeAnswer(complete=complete):
+            case answers.RubricAnswer() as rubric:
+                said = answers.believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
+            case answers.OutcomeAnswer(complete=complete):
                 undecided = complete == "undecided"
                 said = {"complete": None if undecided else complete, "undecided": undecided}
-            case BoundaryAnswer() as boundary:
-                said = {"boundary": believed_boundary(boundary, str(sent["prompt"]))}
+            case answers.BoundaryAnswer() as boundary:
+                said = {"boundary": answers.believed_boundary(boundary, str(sent["prompt"]))}
         asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
         return JudgeAnswered(
             received_at_us=self._service.now_us(),
@@ -176,7 +157,7 @@ class Narratives:
         self._now_us = now_us
         self._people = people
         self._count = count
-        self._kept: OrderedDict[tuple[str, ...], Narrative] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], prose.Narrative] = OrderedDict()
         self._under_way: dict[tuple[str, ...], trio.Event] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -188,12 +169,12 @@ class Narratives:
     def may_narrate(self, organization_id: UUID) -> bool:
         return self._gateway.may_ask(organization_id)
 
-    async def narrate(self, wanted: NarrativeRequest) -> Narration:
+    async def narrate(self, wanted: prose.NarrativeRequest) -> prose.Narration:
         """The narrative, or why there is none. Never raises because of the model."""
         if not self.may_narrate(wanted.scope.organization_id):
-            return Narration("off")
+            return prose.Narration("off")
         if not wanted.work.members:
-            return Narration("no_work")
+            return prose.Narration("no_work")
         if self._standing(wanted) is None:
             room = wanted.name not in self._under_way and len(self._under_way) < NARRATIVES_AT_ONCE_MAX
             if room and self._nursery is not None:
@@ -204,18 +185,18 @@ class Narratives:
                     await written.wait()
         kept = self._standing(wanted)
         if kept is not None:
-            return Narration("written", kept)
+            return prose.Narration("written", kept)
         if wanted.name in self._under_way:
-            return Narration("pending")
-        return Narration("resting" if self._gateway.rests else "none")
+            return prose.Narration("pending")
+        return prose.Narration("resting" if self._gateway.rests else "none")
 
-    async def report(self, wanted: OpenReport, sections: str) -> Prose | None:
+    async def report(self, wanted: OpenReport, sections: str) -> prose.Prose | None:
         """A report's prose, about the figures of its sections; None where there is none."""
         organization_id = wanted.scope.organization_id
-        told = report_figures(sections) if self.may_narrate(organization_id) else None
+        told = prose.report_figures(sections) if self.may_narrate(organization_id) else None
         if told is None:
             return None
-        payload: dict[str, Json] = {
+        payload: dict[str, answers.Json] = {
             "language": LANGUAGES[language_of(wanted.language)],
             "period": _PERIODS[wanted.period.name],
             "figures": dict(told.figures),
@@ -223,12 +204,12 @@ class Narratives:
         }
         try:
             answer = await self._gateway.ask(organization_id, "report", REPORT_VERSION, ProseAnswer, payload)
-        except NoAnswer:
+        except answers.NoAnswer:
             return None  # counted by the gateway
         names = self._people(organization_id)
-        text = self._believed("report", believed_prose(answer.value.narrative, told.figures, names))
-        narrator = Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens)
-        return None if text is None else Prose(text, narrator)
+        text = self._believed("report", prose.believed_prose(answer.value.narrative, told.figures, names))
+        narrator = prose.Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens)
+        return None if text is None else prose.Prose(text, narrator)
 
     def _believed(self, kind: str, text: str | None) -> str | None:
         if text is None:
@@ -236,24 +217,24 @@ class Narratives:
             self._count(kind, "disbelieved", 0)
         return text
 
-    def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
+    def _standing(self, wanted: prose.NarrativeRequest) -> prose.Narrative | None:
         kept = self._kept.get(wanted.name)
         return kept if kept is not None and kept.stands(wanted.work, self._now_us()) else None
 
-    async def _write(self, wanted: NarrativeRequest) -> None:
+    async def _write(self, wanted: prose.NarrativeRequest) -> None:
         organization_id, kind = wanted.scope.organization_id, wanted.kind
-        labels: list[Json] = [list(each) for each in wanted.work.members]
-        about: dict[str, Json] = {"members": labels} if kind == "team" else {"work": labels[0]}
+        labels: list[answers.Json] = [list(each) for each in wanted.work.members]
+        about: dict[str, answers.Json] = {"members": labels} if kind == "team" else {"work": labels[0]}
         payload = {"language": LANGUAGES[wanted.language], **about}
         try:
             answer = await self._gateway.ask(organization_id, kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
-            text = self._believed(kind, believed(answer.value.narrative, {}, self._people(organization_id)))
+            text = self._believed(kind, prose.believed(answer.value.narrative, {}, self._people(organization_id)))
             if text is not None:
-                self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
+                self._kept[wanted.name] = prose.Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
                 self._kept.move_to_end(wanted.name)
             while len(self._kept) > NARRATIVES_KEPT_MAX:
                 self._kept.popitem(last=False)
-        except NoAnswer:
+        except answers.NoAnswer:
             pass  # counted by the gateway; nothing is kept
         finally:
             self._under_way.pop(wanted.name).set()

@@ -18,15 +18,8 @@ from aggregates.event import Done, Refused, Scope, Unavailable, Words
 from aggregates.judging.prompt import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
+from aggregates.reports import decide as backfills
 from aggregates.reports import events
-from aggregates.reports.decide import (
-    SOURCE_UNAVAILABLE,
-    BackfillRecord,
-    BackfillReply,
-    BackfillStatus,
-    decide_backfill,
-    show_backfill,
-)
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
@@ -131,7 +124,7 @@ class ReportJobs:
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=reason)
-            return events.ReportFailed(**about, error_code=SOURCE_UNAVAILABLE)
+            return events.ReportFailed(**about, error_code=backfills.SOURCE_UNAVAILABLE)
         except Exception:
             log.exception("a report could not be made", report_id=str(wanted.report_id))
             return events.ReportFailed(**about)
@@ -232,19 +225,19 @@ class Backfills:
         self._store = store
         self._journal = journal
         self._rebuilding = rebuilding
-        self._ended: dict[UUID, BackfillStatus] = {}
+        self._ended: dict[UUID, backfills.BackfillStatus] = {}
         self._building: dict[UUID, events.BackfillRequested] = {}  # those that the newest build is for
         full = "too many backfills are asked for at once"
-        self._mailbox = Mailbox[events.BackfillRequested, BackfillReply](BACKFILL_COMMANDS_MAX, full)
+        self._mailbox = Mailbox[events.BackfillRequested, backfills.BackfillReply](BACKFILL_COMMANDS_MAX, full)
 
-    async def send(self, asked: events.BackfillRequested) -> BackfillReply:
+    async def send(self, asked: events.BackfillRequested) -> backfills.BackfillReply:
         """Begin one, or join the one that runs. Raises what the journal raises."""
         return await self._mailbox.send(asked)
 
     async def run(self) -> None:
         await self._mailbox.work_through(self._carry_out)
 
-    async def newest_first(self) -> list[BackfillRecord]:
+    async def newest_first(self) -> list[backfills.BackfillRecord]:
         topics = (events.BackfillRequested.TOPIC, events.BackfillCompleted.TOPIC)
         found = await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)), limiter=READS)
         facts = [each.event for each in found]
@@ -253,10 +246,10 @@ class Backfills:
         requested = [fact for fact in reversed(facts) if isinstance(fact, events.BackfillRequested)]
         return [self._shown(each, completed=each.backfill_id in completed) for each in requested]
 
-    async def _carry_out(self, asked: events.BackfillRequested) -> BackfillReply:
+    async def _carry_out(self, asked: events.BackfillRequested) -> backfills.BackfillReply:
         building = self._building.values() if self._rebuilding.status.state == "running" else ()
         running = next((each for each in building if each.organization_id == asked.organization_id), None)
-        chosen = decide_backfill(asked, running)
+        chosen = backfills.decide_backfill(asked, running)
         if isinstance(chosen, Refused):
             return chosen
         if chosen is asked:
@@ -269,10 +262,10 @@ class Backfills:
             self._rebuilding.start(None)
         return self._shown(chosen)
 
-    def _shown(self, asked: events.BackfillRequested, *, completed: bool = False) -> BackfillRecord:
+    def _shown(self, asked: events.BackfillRequested, *, completed: bool = False) -> backfills.BackfillRecord:
         if completed:
-            return show_backfill(asked, "completed")
+            return backfills.show_backfill(asked, "completed")
         build = self._rebuilding.status
         if asked.backfill_id not in self._building or build.state == "none":
-            return show_backfill(asked, self._ended.get(asked.backfill_id, "unknown"))
-        return show_backfill(asked, build.state, build.done / build.of if build.of else 0.0)
+            return backfills.show_backfill(asked, self._ended.get(asked.backfill_id, "unknown"))
+        return backfills.show_backfill(asked, build.state, build.done / build.of if build.of else 0.0)
