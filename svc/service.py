@@ -108,7 +108,7 @@ class RunningService(ports.Service):
         self._tokens = TokenBudget(var / "llm-spent.json", settings.llm_daily_tokens, self.now_us)
         self.gateway = Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
         self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
-        self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
+        self.narrates, self.narrate = self.gateway.may_ask, self.narratives.narrate
         # Longer work.
         texts = TextDeleter(store, vault, self.journal, self.projector, clock)
         self.forgetting = Forgetting(texts, self.administration, self.rebuilding)

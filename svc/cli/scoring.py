@@ -186,16 +186,11 @@ def lines_of(part: Found) -> Iterator[str]:
         for piece in pieces:
             yield f"{mark} {piece['what']}" + (f": “{piece['quote']}”" if piece["quote"] else "")
     for habit, said in part.get("booleans", {}).items():
-        yield _habit_told(habit, said)
-
-
-def _habit_told(habit: str, said: Found) -> str:
-    """As in "✗ asks for a check: no words … were found. Write: “…”"."""
-    mark = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
-    quoted = f"“{said['quote']}”" if said["quote"] else ""
-    reason = " ".join(part for part in (reason_of(said["what"], habit), quoted) if part)
-    advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
-    return f"{mark} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
+        sign = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
+        quoted = f"“{said['quote']}”" if said["quote"] else ""
+        reason = " ".join(part for part in (reason_of(said["what"], habit), quoted) if part)
+        advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
+        yield f"{sign} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
 
 
 @click.command(cls=Asking, example="svc wrong 1 --not-reached")

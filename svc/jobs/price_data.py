@@ -1,13 +1,8 @@
 """The maintained price data of genai-prices, compiled into exact lookups.
 
-The data holds rules (`starts with`, `contains`), a catalog ids. So every id that a rule spells out is a candidate, and
-the data itself is asked what it means: a candidate is listed where its own provider's rules find a model for it. Dated
-and otherwise decorated ids need no entry of their own, see `aggregates/records/record.py`.
-
-Taken in are the makers of models, found by the id alone, and Bedrock, whose ids name it. Resellers are left out: their
-ids say nothing about who serves them, or are those of the maker. What the data charges for other than text tokens
-(searches, sound, pictures) is no part of a rate; where such a charge is bound to every request, or depends on the hour,
-the segment says why it has no rate.
+The data holds rules (`starts with`, `contains`). Every id that a rule spells out is a candidate; it is listed where its
+own provider's rules find a model for it. Resellers are left out: their ids say nothing about who serves them, or are
+those of the maker. What is charged for other than text tokens is no part of a rate.
 """
 
 import re
@@ -84,15 +79,15 @@ def data_date_us(data: DataSnapshot, now_us: int) -> int:
 def compiled(data: DataSnapshot) -> tuple[ExactLookup, ...]:
     found: dict[str, ExactLookup] = {}
     for provider in data.providers:
-        if provider.id == BEDROCK:
-            found.update((each.external_model_id, each) for each in _bedrock(provider))
-        elif provider.model_match is not None:
-            found.update((each.external_model_id, each) for each in _maker(data, provider))
+        lookups = _bedrock(provider) if provider.id == BEDROCK else _maker(data, provider)
+        found |= {each.external_model_id: each for each in lookups}
     return tuple(found[model_id] for model_id in sorted(found))
 
 
 def _maker(data: DataSnapshot, provider: upstream.Provider) -> Iterator[ExactLookup]:
     """The ids that lead to this provider without naming it."""
+    if provider.model_match is None:
+        return
     rates: dict[str, tuple[ListRate, ...]] = {}
     for model_id in _candidates(provider):
         try:

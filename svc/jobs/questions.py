@@ -1,11 +1,8 @@
 """What is asked of a text model: to judge settled sub-sessions, to tell of a day, to write a report's prose.
 
-Each judgement is a fact. Unsure boundaries of a sub-session come first; its prompts and its outcome at a later look,
-when the views hold what became of it. Nothing waits for it: the embedded verdict stands until an answer is in the log.
-What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
-
-Narratives of days are written beside the requests that want them, and kept while they stand. Who asks waits a little,
-and goes without where it takes longer; what is written then is there for the next one. What failed is not kept.
+Each judgement is a fact, and the embedded verdict stands until it is in the log. Unsure boundaries come first; prompts
+and the outcome at a later look, when the views hold what became of them. What is passing is tried again later.
+Narratives of days are written beside the requests that want them: who asks waits a little, and else goes without.
 """
 
 from collections import OrderedDict
@@ -166,12 +163,9 @@ class Narratives:
             task_status.started()
             await trio.sleep_forever()
 
-    def may_narrate(self, organization_id: UUID) -> bool:
-        return self._gateway.may_ask(organization_id)
-
     async def narrate(self, wanted: prose.NarrativeRequest) -> prose.Narration:
         """The narrative, or why there is none. Never raises because of the model."""
-        if not self.may_narrate(wanted.scope.organization_id):
+        if not self._gateway.may_ask(wanted.scope.organization_id):
             return prose.Narration("off")
         if not wanted.work.members:
             return prose.Narration("no_work")
@@ -193,7 +187,7 @@ class Narratives:
     async def report(self, wanted: OpenReport, sections: str) -> prose.Prose | None:
         """A report's prose, about the figures of its sections; None where there is none."""
         organization_id = wanted.scope.organization_id
-        told = prose.report_figures(sections) if self.may_narrate(organization_id) else None
+        told = prose.report_figures(sections) if self._gateway.may_ask(organization_id) else None
         if told is None:
             return None
         payload: dict[str, answers.Json] = {

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from svc import __main__ as entry
 from svc import cli
 from svc.cli import main
-from svc.cli.common import run
+from svc.cli.common import sentences
 from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE
 from tests.support.household import Worked
@@ -59,11 +59,8 @@ def test_whoever_interrupts_is_told_what_holds(
 def test_what_this_user_may_not_do_is_said_with_whose_it_is(tmp_path: Path) -> None:
     """A file that cannot be made has no owner: its folder has."""
 
-    async def refused() -> None:
+    with pytest.raises(click.ClickException) as told, sentences():
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "ro" / "x.tar.draft"))
-
-    with pytest.raises(click.ClickException) as told:
-        run(refused)
     assert told.value.message.endswith(
         f"Permission denied; {tmp_path} belongs to {tmp_path.owner()}: run this as that user, or name another place"
     )
