@@ -1,13 +1,18 @@
 """`svc` itself: the commands there are. A module is imported when its command is called: all take seconds."""
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
+from aggregates.event import Mendable
 from aggregates.ids import plain
 from svc import __version__
+from svc.process import single
 
 Found = dict[str, Any]  # a record, as the API has it
 
@@ -59,6 +64,38 @@ COMMANDS = {
 """In the order of the help."""
 
 
+EXPECTED = (Mendable, OSError)
+"""Errors that a person can do something about: shown as one sentence, without a traceback."""
+
+
+@contextlib.contextmanager
+def sentences(what_holds: str | None = None) -> Iterator[None]:
+    """What a person can mend is shown as a sentence; after Ctrl-C, what holds now."""
+    try:
+        yield
+    except BaseException as error:
+        cause = single(error)
+        if isinstance(cause, KeyboardInterrupt | click.Abort):
+            raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
+        # What says itself what it is, and what is shown to nobody any more, as behind `| head`.
+        if isinstance(cause, SystemExit | BrokenPipeError | click.ClickException):
+            raise cause from None
+        if isinstance(cause, EXPECTED):
+            raise click.ClickException(_sentence(cause)) from error
+        raise
+
+
+def _sentence(error: BaseException) -> str:
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    sentence = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    if isinstance(error, PermissionError) and isinstance(error.filename, str):
+        for path in (Path(error.filename), *Path(error.filename).parents):
+            with contextlib.suppress(OSError, KeyError):
+                return f"{sentence}; {path} belongs to {path.owner()}: run this as that user, or name another place"
+    return sentence
+
+
 class Command(click.Command):
     """A command whose help ends with one way to type it."""
 
@@ -86,8 +123,6 @@ class _Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """What is wrong may quote a file's name, an argument or an answer."""
-        from svc.cli.common import sentences
-
         try:
             with sentences():
                 return super().invoke(ctx)

@@ -6,7 +6,6 @@ A command must start fast: what takes long to import is imported by the function
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,15 +15,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from aggregates.event import Mendable
 from aggregates.ids import escaped, plain
-from svc.cli import Command, Found
-from svc.process import single
+from svc.cli import Command, Found, sentences
 from svc.settings import Settings, load_settings, unknown_variables
 
 T = TypeVar("T")
-EXPECTED = (Mendable, OSError)
-"""Errors that a person can do something about: shown as one sentence, without a traceback."""
 WIDE_COLUMNS = 10_000  # as wide as any table wants to be
 MINUTE_CHARACTERS = len("2026-01-05T09:30")
 
@@ -50,23 +45,6 @@ def data_options(command: Callable[..., None]) -> Callable[..., None]:
     return settings_option(json_option(command))
 
 
-@contextlib.contextmanager
-def sentences(what_holds: str | None = None) -> Iterator[None]:
-    """What a person can mend is shown as a sentence; after Ctrl-C, what holds now."""
-    try:
-        yield
-    except BaseException as error:
-        cause = single(error)
-        if isinstance(cause, KeyboardInterrupt | click.Abort):
-            raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
-        # What says itself what it is, and what is shown to nobody any more, as behind `| head`.
-        if isinstance(cause, SystemExit | BrokenPipeError | click.ClickException):
-            raise cause from None
-        if isinstance(cause, EXPECTED):
-            raise click.ClickException(_sentence(cause)) from error
-        raise
-
-
 def hear_warnings() -> None:
     """On standard error, unless the command has set up its logs otherwise: before its JSON there is nothing."""
     import structlog
@@ -75,17 +53,6 @@ def hear_warnings() -> None:
         from svc.logs import set_up_logs
 
         set_up_logs("warning")
-
-
-def _sentence(error: BaseException) -> str:
-    if not isinstance(error, OSError) or not error.strerror:
-        return str(error)
-    sentence = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-    if isinstance(error, PermissionError) and isinstance(error.filename, str):
-        for path in (Path(error.filename), *Path(error.filename).parents):
-            with contextlib.suppress(OSError, KeyError):
-                return f"{sentence}; {path} belongs to {path.owner()}: run this as that user, or name another place"
-    return sentence
 
 
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:

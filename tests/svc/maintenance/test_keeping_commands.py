@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from svc import __main__ as entry
 from svc import cli
-from svc.cli import main
-from svc.cli.common import sentences
+from svc.cli import main, sentences
 from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE
 from tests.support.household import Worked

@@ -18,7 +18,7 @@ from aggregates.times import Window
 from projections.prices import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
-from svc.cli.common import EXPECTED
+from svc.cli import EXPECTED
 from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
