@@ -15,7 +15,7 @@ import trio.testing
 from quart_trio import QuartTrio
 
 from aggregates.ids import membership_stream
-from aggregates.people.acts import ChangeMembership, EndMembership, RevokeKey, StartMembership
+from aggregates.people.acts import ChangeMembership, EndMembership, RevokeKey
 from aggregates.people.entry import BYTES_PER_MEGABYTE, WRONG_KEYS, Budgets
 from svc_http import ports as lane
 from svc_http.app import build_api, build_intake
@@ -76,17 +76,6 @@ async def test_both_prefixes_open_every_route_until_the_key_ends(house: House, i
     assert [(await door.using(bearer(key)).get(path)).status for door, path in doors] == [200, 200]
     carry_out(house.directory, RevokeKey(credential_id=named(key)))
     assert [(await door.using(bearer(key)).get(path)).status for door, path in doors] == [401, 401]
-
-
-async def test_a_former_member(house: House, intake: Caller, api: Caller) -> None:
-    """The key goes with the membership, and does not come back with another one; delegation does."""
-    ben = intake.using(bearer(BEN_KEY))
-    delegated = api.using(internal() | {"X-Org-Id": str(ACME), "X-Developer-Id": str(BEN)})
-    assert (await delegated.get(SCORE)).status == 200
-    carry_out(house.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
-    assert [(await ben.get("/v1/plugin/config")).status, (await delegated.get(SCORE)).status] == [401, 401]
-    carry_out(house.directory, StartMembership(organization_id=ACME, developer_id=BEN))
-    assert [(await ben.get("/v1/plugin/config")).status, (await delegated.get(SCORE)).status] == [401, 200]
 
 
 # --- wrong ones, again and again --------------------------------------------------------------------------------

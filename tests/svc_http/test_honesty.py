@@ -161,34 +161,6 @@ async def test_sums_say_what_was_not_measured(
     assert said["totalInputTokens"] == (None if unmeasured else 10)
 
 
-async def test_responses_alone_count_wherever_tokens_and_cost_do(house: House, intake: Caller, api: Caller) -> None:
-    """Rightsizing, analytics and insights tell the same as the tokens of the day."""
-    house.clock_us = NOW_US
-    captured = (await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))).json["id"]
-    answer = {"prompt_id": captured, "response_operation_id": "op", "response_text": "Fixed."}
-    usage = {"model": "opus", "input_tokens": 70, "output_tokens": 30, "cost_usd": 0.25}
-    assert (await intake.post("/v1/prompts/response", answer | usage)).status == 204
-    house.passes(NOW_US + 2 * SECOND)
-    day = "from=2026-05-28&to=2026-05-28"
-    right = (await api.get(f"/v1/intelligence/rightsizing?{day}")).json
-    (used,), (month,) = right["modelUsage"], right["monthlyUsage"]
-    assert (used["model"], used["requestCount"], used["totalCostUsd"]) == ("opus", 1, 0.25)
-    assert (month["inputTokens"], month["outputTokens"], month["totalCostUsd"]) == (70, 30, 0.25)
-    said = (await api.get(f"/v1/insights/report?{day}")).json
-    assert (said["totalInputTokens"], said["costOptimization"]["totalCostUsd"]) == (70, 0.25)
-    (model,) = (await api.get("/v1/telemetry/analytics?date=2026-05-28")).json["models"]
-    assert (model["model"], model["requests"], model["costUsd"]) == ("opus", 1, 0.25)
-    assert await tokens_of(api) == (70, 30)
-
-
-async def test_files_have_one_order_whatever_came_first(house: House, intake: Caller, api: Caller) -> None:
-    """By edits, then by path."""
-    edits = [call("Edit", file_path=f"{name}.py", old_string="a", new_string="b") for name in "cbab"]
-    await sends(house, intake, REQUEST, *edits, CHECK)
-    files = (await api.get(f"{V3}/sub-sessions/{(await only(api))['sub_session_id']}")).json["files"]
-    assert [(each["path"], each["edits"]) for each in files] == [("b.py", 2), ("a.py", 1), ("c.py", 1)]
-
-
 @pytest.mark.parametrize(
     ("field", "most", "told"),
     [

@@ -52,13 +52,16 @@ async def test_an_organization(admin: Caller) -> None:
     assert kept.json == record | change | {"retention_days_text": None}
 
 
-async def test_a_developer(admin: Caller) -> None:
-    """With a profile from the start, or set later."""
+async def test_a_developer(house: House, admin: Caller) -> None:
+    """With a profile from the start, or set later; the list shows how far each has come."""
     record = await created(admin, "developers", display_name="Kim", timezone="Asia/Seoul")
     assert (record["display_name"], record["timezone"], record["report_schedules"]) == ("Kim", "Asia/Seoul", [])
     change = {"language": "ko", "report_schedules": ["daily", "weekly"], "timezone": "Europe/Berlin"}
     answer = await admin.call("PATCH", f"{A}/developers/{record['id']}", change)
     assert (answer.status, answer.json) == (200, record | change)
+    house.states = {BEN: "key_configured", EVE: "first_prompt"}
+    shown = [each["activation"] for each in (await admin.get(f"{A}/developers")).json]
+    assert shown == ["waiting", "key_configured", "first_prompt", "waiting"]
 
 
 async def test_an_email_address_is_of_one_developer(admin: Caller) -> None:
@@ -68,13 +71,6 @@ async def test_an_email_address_is_of_one_developer(admin: Caller) -> None:
     assert (again.status, kim["id"] in again.message) == (409, True)
     assert (await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": ""})).json["email"] is None
     assert (await created(admin, "developers", display_name="Kim 2", email="kim@example.com"))["email"]
-
-
-async def test_activation(house: House, admin: Caller) -> None:
-    """The list of developers shows how far each has come."""
-    house.states = {BEN: "key_configured", EVE: "first_prompt"}
-    shown = {each["id"]: each["activation"] for each in (await admin.get(f"{A}/developers")).json}
-    assert shown == {str(ANA): "waiting", str(BEN): "key_configured", str(EVE): "first_prompt"}
 
 
 async def test_a_membership(admin: Caller) -> None:
@@ -108,7 +104,10 @@ async def test_a_key(admin: Caller) -> None:
     assert listed[-1] == record
     assert key not in repr(listed)
     ben = admin.using(bearer(key))
+    assert (await admin.using(bearer(BEN_KEY)).get("/v1/score_v3/score")).status == 200
+    assert (await admin.get(f"{A}/keys")).json[-1]["last_used_on"] is None, "another key was used"
     assert (await ben.get("/v1/score_v3/score")).status == 200
+    assert (await admin.get(f"{A}/keys")).json[-1]["last_used_on"] == "2026-08-01"
     assert (await admin.call("DELETE", f"{A}/keys/{record['id']}")).status == 204
     assert (await ben.get("/v1/score_v3/score")).status == 401
     assert (await admin.get(f"{A}/keys")).json[-1]["revoked"] is True
@@ -127,16 +126,6 @@ async def test_a_key_that_exists_is_let_in_by_its_hash(admin: Caller) -> None:
         assert (said.status, "send both" in said.message) == (400, True)
     odd = await admin.call("POST", f"{A}/keys", {"developer_id": str(BEN), **existing, "key_start": key[:20]})
     assert odd.status == 400
-
-
-async def test_the_last_use_of_a_key_is_a_day(admin: Caller) -> None:
-    """Of whatever it opened; what it did not open, or another key did, does not count."""
-    ana, ben = admin.using(bearer(ANA_KEY)), admin.using(bearer(BEN_KEY))
-    keys = f"{A}/keys?developer_id={BEN}"
-    assert (await ana.get("/v1/score_v3/score")).status == 200
-    assert (await admin.get(keys)).json[0]["last_used_on"] is None
-    assert (await ben.get("/v1/score_v3/score")).status == 200
-    assert (await admin.get(keys)).json[0]["last_used_on"] == "2026-08-01"
 
 
 BAD: list[tuple[str, str, object, int, str]] = [

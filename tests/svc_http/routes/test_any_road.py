@@ -240,17 +240,3 @@ async def test_every_road_leads_to_the_same(
     assert found["work"] == [WORK.format(*work), *([MADE] if is_claude else [])]
     assert FAILS in found["against"]
     assert not found["complete"]
-
-
-@pytest.mark.parametrize("agent", ROADS)
-@pytest.mark.parametrize("taken", [(0,), (1,), (0, 1), (1, 0)])
-async def test_every_road_tells_of_the_same_tools(
-    agent: str, taken: tuple[int, ...], tmp_path: Path, house: House, intake: Caller, api: Caller
-) -> None:
-    """An import alone tells of them too; beside telemetry it adds none."""
-    roads = ROADS[agent][-2:]
-    for number in taken:
-        await roads[number](house, intake, tmp_path)
-    window = f"from_us={START_US - 1}&to_us={START_US + DAY_US}"
-    tools = (await api.get(f"/v1/telemetry/analytics?{window}")).json["tools"]
-    assert [(each["calls"], each["errors"]) for each in tools] in ([(1, 1), (1, 0)], [(1, 0), (1, 1)], [(2, 1)]), agent

@@ -202,18 +202,6 @@ async def test_a_stream_ends_with_its_key(house: House, autojump_clock: MockCloc
     assert hers.stream.told == [], "what happens between two heartbeats is looked up after the key is"
 
 
-async def test_streams_end_when_the_server_stops(house: House, autojump_clock: MockClock, opened: Opened) -> None:
-    """All of them, within a second, and their answers are whole."""
-    clients = [opened() for _ in range(3)]
-    await trio.sleep(1)
-    stopped_at = trio.current_time()
-    house.stop_following()
-    for client in clients:
-        await client.over.wait()
-        assert client.ended
-    assert trio.current_time() - stopped_at <= TELL_SECONDS
-
-
 async def test_who_hangs_up_leaves_nothing_behind(house: House, autojump_clock: MockClock, opened: Opened) -> None:
     """At once; its place is free for another one."""
     client = opened()

@@ -162,30 +162,18 @@ async def test_a_days_work(house: House, api: Caller) -> None:
     assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (2, ["embedded/2"], [])
     assert shown["verdict"].startswith("A bug fix that reached its goal, ")
     assert "% sure; its prompts stand at " in shown["verdict"]
-    places = [list(shown).index(name) for name in ("verdict", "rubric", "outcome", "boundary", "details")]
-    assert places == sorted(places)
     assert any("completion is" in line for line in shown["details"])
     assert trivia["verdict"].startswith("Too little to count as work.")
-    outcome = shown["outcome"]
-    pieces = {piece["what"]: piece for piece in outcome["evidence_for"]}
-    passed = pieces["a check succeeded after the last change"]
-    assert (passed["quote"], pieces["a change was made and answered for"]["quote"]) == ("pytest -q", "src/parser.py")
+    outcome, rubric = shown["outcome"], shown["rubric"]
+    passed = next(piece for piece in outcome["evidence_for"] if piece["quote"] == "pytest -q")
+    assert passed["what"] == "a check succeeded after the last change"
     assert (passed["who"], passed["at"]) == ("the tools", "2026-01-05T09:00:00Z")
-    assert isinstance(house.events[passed["position"] - 1], RecordsCaptured)
     assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
     assert (outcome["completion_floor"], outcome["not_observed"]) == (0.85, ["the text of 1 answer: not observed"])
-    rubric = shown["rubric"]
-    (own,) = rubric["prompts"]
-    asked = {"asked_of": [own["position"]]}
-    assert {name: each | asked for name, each in own["booleans"].items()} == rubric["booleans"]
-    for each in rubric["booleans"].values():
-        assert (each["prompt_id"] is not None) == each["earned"]
-        assert (each["quote"] is None) == ("no words" in each["what"])
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
     assert (rubric["letter_grade"], rubric["intent_class"]) == (item["letter_grade"], item["intent_class"])
-    assert {name: None if each["unsure"] else each["earned"] for name, each in rubric["booleans"].items()} == {
-        name: item[name] for name in rubric["booleans"]
-    }
+    for name, each in rubric["booleans"].items():
+        assert item[name] == (None if each["unsure"] else each["earned"]), name
 
 
 async def test_words_are_marked_and_the_way_to_a_habit_is_written_for_this_prompt(house: House, api: Caller) -> None:
@@ -206,48 +194,30 @@ WHY = (
 BLUE = "make the button blue"
 
 
-@pytest.fixture
-def asks_why(house: House) -> House:
-    """An investigation that names a test, two small changes that name none, the last after two hours."""
+async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: House, api: Caller) -> None:
+    """The first names a test, and is an investigation by itself: of it no check was asked. Of those that stayed,
+    the nearest to a boundary is told in words, with what was weighed whatever came before."""
     log = worked(WHY, "src/auth.py")
     log.prompt("a", "Great, commit that with a message that says why.", MONDAY + MINUTE)
     log.records("a", shell(MONDAY + MINUTE + SECOND, "git commit -am 'Time out'"))
     log.prompt("a", BLUE, MONDAY + 2 * HOUR)
     log.records("a", edit(MONDAY + 2 * HOUR + SECOND, path="web/button.css"))
-    house.has_seen(log)
-    house.passes(MONDAY + 4 * HOUR)
-    return house
-
-
-async def test_a_missed_habit_points_at_a_prompt_of_which_it_was_asked(asks_why: House, api: Caller) -> None:
-    """The first prompt names a test, and is an investigation by itself: of it no check was asked."""
-    rubric = (await explained(api, "a"))["rubric"]
+    shown = await of(house, api, log, after_us=4 * HOUR)
+    rubric, boundary = shown["rubric"], shown["boundary"]
     why, commit, blue = rubric["prompts"]
     assert (rubric["intent_class"], why["intent_class"]) == ("small_change", "investigation")
     assert rubric["text"][0].endswith(", the first that asks for a change.")
     missed = rubric["booleans"]["verification_requested"]
     assert (missed["earned"], missed["position"]) == (False, commit["position"])
     assert missed["asked_of"] == [commit["position"], blue["position"]]
-    assert missed["what"] == (
-        "no words of its own were found for a test, expected output or check; asked of 2 prompts, and none of them "
-        "earned it; not asked of 1 prompt: it does not apply to an investigation"
-    )
+    assert missed["what"].endswith("not asked of 1 prompt: it does not apply to an investigation")
     assert why["not_asked"] == ["scope_bounded", "verification_requested"]
     assert "Not asked of it, since it does not apply to an investigation: scope_bounded, ver" in why["text"]
     assert (commit["not_asked"], "Not asked" in commit["text"]) == ([], False)
-
-
-async def test_prompts_that_stayed(asks_why: House, api: Caller) -> None:
-    """Each with the judge and what it weighed, whatever came before; the nearest to a boundary is told in words."""
-    shown = await explained(api, "a")
-    boundary, (_, commit, blue) = shown["boundary"], shown["rubric"]["prompts"]
     assert [each["prompt_id"] for each in boundary["kept"]] == [commit["prompt_id"], blue["prompt_id"]]
-    last = boundary["kept"][-1]
-    weighed = {each["what"]: each["weight"] for each in last["signals"]}
+    weighed = {each["what"]: each["weight"] for each in boundary["kept"][-1]["signals"]}
     assert next(iter(weighed)) == "as prompts mostly go on, before any signal"
     assert weighed["its changes were committed just before"] > 0
-    assert (last["judge"], last["confidence"] > 0.5, boundary["kept_not_shown"]) == ("embedded/2", True, 0)
-    assert "2 later prompts stayed in it." in boundary["text"]
     nearest = next(sentence for sentence in boundary["text"] if sentence.startswith("Nearest to a boundary was"))
     assert "That 119 minutes had passed is not weighed: time counts only where a prompt stands apart" in nearest
 
@@ -258,44 +228,21 @@ async def test_prompts_that_could_not_open_another_topic(house: House, api: Call
     for place in range(1, KEPT_MAX + 3):
         log.prompt("a", f"/compact {place}", MONDAY + place * SECOND)
     boundary = (await of(house, api, log))["boundary"]
-    assert (len(boundary["kept"]), boundary["kept_not_shown"]) == (KEPT_MAX, 2)
+    assert (len(boundary["kept"]), boundary["kept_not_shown"], boundary["kept"][0]["signals"]) == (KEPT_MAX, 2, [])
     assert {each["text"] for each in boundary["kept"]} == {"It opens no other topic, whatever it says: only navigates."}
-    assert boundary["kept"][0]["signals"] == []
     assert f"{KEPT_MAX + 2} later prompts stayed in it." in boundary["text"]
 
 
 async def test_a_habit_that_was_asked_of_no_prompt(house: House, api: Caller) -> None:
     """A person named another kind of work than every prompt was judged as: nothing is said to be absent."""
     log = Log(ANA_SCOPE)
-    first = log.prompt("a", BLUE, MONDAY)
-    shown = await of(house, api, log.corrects_intent("a", first, "bug_fix"))
+    shown = await of(house, api, log.corrects_intent("a", log.prompt("a", BLUE, MONDAY), "bug_fix"))
     cause = shown["rubric"]["booleans"]["root_cause_oriented"]
     assert (cause["earned"], cause["position"], cause["asked_of"]) == (False, None, [])
     assert cause["what"] == "asked of none of its prompts: it does not apply to what each was judged as"
 
 
-async def test_the_text_of_a_command_says_that_it_is_one(house: House, api: Caller) -> None:
-    """An agent put it behind the command at once: it is not judged, and no boundary parts the two."""
-    log = Log(ANA_SCOPE)
-    log.prompt("a", ADD, MONDAY)
-    log.prompt("a", "/fix-ci", MONDAY + HOUR)
-    log.prompt("a", f"CI fails. Use an agent to find out why, and mend it. {ADD}.", MONDAY + HOUR + 2 * SECOND)
-    log.records("a", request(MONDAY + HOUR + MINUTE), edit(MONDAY + HOUR + MINUTE, path="src/cli.py"))
-    last = (await of(house, api, log))["rubric"]["prompts"][-1]
-    assert last["judge_status"] == "skipped"
-    assert last["text"] == "Not judged: it is the text of the command before it, put there by the agent."
-
-
 # --- the outcome, and what nobody saw -----------------------------------------------------------------------------
-
-
-async def test_an_end_that_is_never_complete(house: House, api: Caller) -> None:
-    """The error stands at the fact in which it was reported; likely or not, it does not count."""
-    log = worked().records("a", {"kind": "error", "at_us": MONDAY + MINUTE, "status_code": 500})
-    outcome = (await of(house, api, log))["outcome"]
-    against = {piece["what"]: piece["position"] for piece in outcome["evidence_against"]}
-    assert against["ends on an API error that was not recovered"] == len(house.events) - 1
-    assert (outcome["goal_complete"], "never complete" in outcome["text"][-1]) == (False, True)
 
 
 async def test_nothing_for_it_is_no_balance(house: House, api: Caller) -> None:
@@ -317,28 +264,19 @@ async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: 
     await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
     live = await explained(api, "s1")
     assert (live["is_preview"], live["outcome"]["goal_complete"], live["rework"]["rework"]) == (True, None, None)
-    assert "still open" in live["outcome"]["text"][0]
     assert "settles after 30 minutes" in live["boundary"]["text"][-1]
     house.passes(house.clock_us + HOUR)
     shown = await explained(api, "s1")
     unseen = "what the agent did in 1 of 1 turn: not observed"
     assert shown["floor"]["not_observed"] == shown["outcome"]["not_observed"] == [unseen]
     assert shown["rework"]["not_observed"] == ["which files it touched: not observed"]
-    assert shown["boundary"]["not_observed"] == [
-        "the working directory: not observed, so nothing could be merged across a clear or an end"
-    ]
+    assert shown["boundary"]["not_observed"][0].startswith("the working directory: not observed")
     assert "a change was asked for and none was seen" not in whats(shown["outcome"]["evidence_against"])
-    assert (shown["floor"]["reason"], shown["floor"]["passed"]) == ("too_few_turns", False)
-
-
-async def test_what_was_not_observed_is_not_said_to_have_been_none(house: House, api: Caller) -> None:
-    """The floor is not passed; whether there was work nobody can tell."""
     log = Log(ANA_SCOPE)
     log.answer("a", log.prompt("a", ASK, MONDAY), "The notes were created.", MONDAY + SECOND)
-    shown = await of(house, api, log)
-    assert shown["verdict"].startswith("Nobody can tell whether it counts as work. What the agent did was not observed")
-    text = " ".join(shown["floor"]["text"])
-    assert ("no tool ran" in text, "what else the agent did was not observed" in text) == (False, True)
+    answered = await of(house, api, log)
+    assert answered["verdict"].startswith("Nobody can tell whether it counts as work.")
+    assert "no tool ran" not in " ".join(answered["floor"]["text"])
 
 
 async def test_tools_and_prompts_without_their_details(house: House, api: Caller) -> None:
@@ -349,11 +287,8 @@ async def test_tools_and_prompts_without_their_details(house: House, api: Caller
     log.records("a", *(call | {"at_us": MONDAY + place * SECOND} for place, call in enumerate(calls, 1)))
     log.claim("b").records("b", {"kind": "prompt", "at_us": MONDAY}, request(MONDAY + SECOND))
     floor, rubric = (await of(house, api, log))["floor"], (await explained(api, "b"))["rubric"]
-    assert floor["not_observed"] == [
-        "the commands of 1 shell call: not observed",
-        "the files of 1 edit: not observed",
-        "the changed lines of 1 edit: not observed",
-    ]
+    details = ("the commands of 1 shell call", "the files of 1 edit", "the changed lines of 1 edit")
+    assert floor["not_observed"] == [f"{each}: not observed" for each in details]
     assert (floor["passed"], floor["mutating_calls"]) == (True, 2)
     assert rubric["not_observed"] == ["the text of 1 prompt: not observed"]
     assert [each["text"] for each in rubric["prompts"]] == ["Not judged: its text was not observed."]
@@ -401,11 +336,7 @@ async def test_boundaries_that_were_seen(house: House, api: Caller, kind: str, q
     assert (boundary["kind"], piece["what"], piece["quote"]) == (kind, f"the {kind} before it", quote)
     assert isinstance(house.events[piece["position"] - 1], RecordsCaptured)
     assert {each["quote"][:12] for each in judged} == {"Write a page"}
-    weighed = {each["what"]: each["weight"] for each in boundary["signals"]}
-    if kind == "clear":
-        assert (whats(judged), boundary["judge"], weighed) == (["its first prompt"], None, {})
-    else:
-        assert (boundary["judge"], weighed["its changes were committed just before"]) == ("embedded/2", 0.7)
+    assert (boundary["judge"], bool(boundary["signals"])) == ((None, False) if quote is None else ("embedded/2", True))
 
 
 MERGED: dict[str, tuple[int, int, str, int, str]] = {
@@ -435,8 +366,7 @@ async def test_a_person_split_it(house: House, api: Caller) -> None:
     second = log.prompt("a", "Also handle a file of blanks.", MONDAY + MINUTE)
     shown = await of(house, api, log.corrects_gap("a", second, boundary=True))
     assert (shown["boundary"]["kind"], shown["boundary"]["text"][0]) == ("person", "It opens here because you said so.")
-    (override,) = shown["overrides"]
-    assert (override["action"], override["prompt_id"]) == ("split_at_turn", str(second))
+    assert [each["action"] for each in shown["overrides"]] == ["split_at_turn"]
 
 
 async def test_rework(house: House, api: Caller) -> None:
@@ -449,11 +379,8 @@ async def test_rework(house: House, api: Caller) -> None:
     assert (rework["rework"], rework["rework_of"]) == (True, first["score_v3_sub_session_id"])
     assert (rework["reason"], rework["shared_files"], rework["likeness"]) == ("repeats", 1, 1.0)
     assert rework["positions"] == [first["positions"][0], again["boundary"]["positions"][0]]
-    assert (first["rework"]["rework"], first["rework"]["reason"]) == (False, None)
     house.has_seen(Log(ANA_SCOPE).corrects_rework("b", prompt_name("b", ADD, MONDAY + DAY), False))
-    denied = (await explained(api, "b"))["rework"]
-    assert (denied["rework"], denied["rework_of"], denied["reason"]) == (False, None, None)
-    assert "you said that it is none" in denied["text"][0]
+    assert "you said that it is none" in (await explained(api, "b"))["rework"]["text"][0]
 
 
 async def test_what_people_said_stands_beside_what_was_judged(house: House, api: Caller) -> None:
@@ -466,17 +393,14 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     assert "You said that it is a review; without that it was judged as a bug fix." in shown["rubric"]["text"]
     assert (shown["rubric"]["intent_class"], shown["rubric"]["intent_prompt_id"]) == ("review", None)
     assert "You said that it was not reached; that counts." in shown["outcome"]["text"]
-    assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (False, True)
-    assert (shown["rework"]["rework_of"], shown["rework"]["reason"]) == (None, None)
     assert shown["rework"]["text"] == ["It is rework because you said so; no rule finds of what."]
-    said = [(each["field"], each["action"], each["intent_class"]) for each in shown["overrides"]]
-    assert said == [
+    said = {(each["field"], each["action"], each["intent_class"]) for each in shown["overrides"]}
+    assert said == {
         ("label", "set_intent", "review"),
         ("completion", "mark_incomplete", None),
         ("rollback", "mark_rework", None),
-    ]
+    }
     assert {each["prompt_id"] for each in shown["overrides"]} == {str(first)}
-    assert {each["position"] for each in shown["overrides"]} <= set(shown["positions"])
     house.has_seen(Log(ANA_SCOPE).corrects_goal("a", first, True).renames(first, "Mine"))
-    now = [each["action"] for each in (await explained(api, "a"))["overrides"]]
-    assert now == ["set_intent", "mark_rework", "mark_complete", "rename"]
+    now = {each["action"] for each in (await explained(api, "a"))["overrides"]}
+    assert now == {"set_intent", "mark_rework", "mark_complete", "rename"}

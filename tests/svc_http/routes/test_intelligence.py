@@ -2,16 +2,15 @@
 
 import pytest
 
-from aggregates.people.acts import AddTeamMember, CreateTeam
 from aggregates.times import iso
 from projections.scores import throttle
-from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
+from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, request
+from tests.svc_http.browsing import CORE, core
 from tests.svc_http.house import Caller, House
 
 THROTTLE = "/v1/intelligence/throttle"
-TEAM = named("team")
-OF_TEAM = f"{THROTTLE}/team?team_id={TEAM}"
+OF_TEAM = f"{THROTTLE}/team?team_id={CORE}"
 RIGHTSIZING = "/v1/intelligence/rightsizing"
 
 
@@ -42,14 +41,6 @@ async def test_the_range_of_throttling(monday: House, api: Caller, query: str, e
 
 
 @pytest.mark.parametrize(
-    ("query", "count"), [("from=2026-01-05T09:02:00Z", 0), ("to=2026-01-05", 1), ("to=2026-01-04", 0)]
-)
-async def test_the_range_of_rightsizing(monday: House, api: Caller, query: str, count: int) -> None:
-    """Each end has a default of its own."""
-    assert len((await api.get(f"{RIGHTSIZING}?{query}")).json["modelUsage"]) == count
-
-
-@pytest.mark.parametrize(
     ("path", "name", "age_us"), [(THROTTLE, "events", 28 * DAY), (RIGHTSIZING, "modelUsage", MINUTE + 90 * DAY)]
 )
 async def test_default_ranges(monday: House, api: Caller, path: str, name: str, age_us: int) -> None:
@@ -58,13 +49,15 @@ async def test_default_ranges(monday: House, api: Caller, path: str, name: str, 
     assert len((await api.get(path)).json[name]) == 1
     monday.clock_us += 1
     assert (await api.get(path)).json[name] == []
+    if path == RIGHTSIZING:  # each end has a default of its own
+        monday.clock_us = MONDAY + 3 * HOUR
+        for query, count in (("from=2026-01-05T09:02:00Z", 0), ("to=2026-01-05", 1), ("to=2026-01-04", 0)):
+            assert len((await api.get(f"{path}?{query}")).json[name]) == count, query
 
 
 async def test_a_personal_read_is_whole_or_refused(monday: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """503 that says what to do; waiting would not help. A team's read says that it is partial."""
-    carry_out(monday.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MONDAY)
-    joins = AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=ANA)
-    carry_out(monday.directory, joins, MONDAY)
+    core(monday, ANA_SCOPE, at_us=MONDAY)
     monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 1)
     monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 1)
     answer = await api.get(THROTTLE)
@@ -124,15 +117,10 @@ async def test_a_row(house: House, api: Caller) -> None:
     assert row["details"] == {"first_at": iso(NOW_US - HOUR), "last_at": iso(NOW_US - HOUR + MINUTE)}
     retries(house, NOW_US - 3 * DAY)
     retries(house, NOW_US - 30 * DAY)  # older than four weeks
-    assert [each["detected_at"][:10] for each in (await api.get(f"{ROUTE}/recent")).json] == [
-        "2026-08-01",
-        "2026-07-29",
-    ]
-    assert (
-        (await api.get(f"{ROUTE}/recent?limit=1")).json
-        == [row]
-        == (await api.get(f"{ROUTE}/recent?from=2026-07-31")).json
-    )
+    days = [each["detected_at"][:10] for each in (await api.get(f"{ROUTE}/recent")).json]
+    assert days == ["2026-08-01", "2026-07-29"]
+    for query in ("limit=1", "from=2026-07-31"):
+        assert (await api.get(f"{ROUTE}/recent?{query}")).json == [row]
 
 
 async def test_a_trend_has_every_period(house: House, api: Caller) -> None:

@@ -89,37 +89,21 @@ async def test_a_split_opens_a_new_sub_session_at_that_turn(busy: House, api: Ca
     assert (answer.status, "one turn" in answer.message) == (400, index == 1)
 
 
-async def test_sub_sessions_of_two_sessions_are_merged(busy: House, api: Caller) -> None:
-    """The earlier one's id stays, the later one's leads to it, and the sums are those of both."""
+async def test_what_is_merged_is_one_until_it_is_split_again(busy: House, api: Caller) -> None:
+    """The earlier one's id stays, and the later one's leads to it; the later word about a turn wins. A client that
+    lost the answer may ask again under the id it knew: nothing more is merged."""
     first, second = await names(api)
-    before = (await api.get(f"{V3}/tokens")).json["breakdown"]
-    assert await taken(api, second, "boundary", "merge_with_previous") == first
+    before, figures = await rows(api), ("turns", "letter_grade", "total_tokens")
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
+    part = (await rows(api))[1]["sub_session_id"]
+    for _ in range(2):
+        assert await taken(api, second, "boundary", "merge_with_previous") == part
+        assert [row["turns"] for row in await rows(api)] == [2, 2]
+    assert await taken(api, part, "boundary", "merge_with_previous") == first
     (row,) = await rows(api)
     assert (row["sub_session_id"], row["turns"], row["agent_session_id"]) == (first, 4, "s1")
     assert (await api.get(f"{V3}/sub-sessions/{second}")).json["score_v3_sub_session_id"] == first
-    assert (await api.get(f"{V3}/tokens")).json["breakdown"] == before
-
-
-async def test_a_merge_that_is_sent_again_merges_nothing_more(busy: House, api: Caller) -> None:
-    """A client that lost the answer may ask again under the id it knew."""
-    first, second = await names(api)
-    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=1)
-    part = (await rows(api))[1]["sub_session_id"]
-    assert await taken(api, second, "boundary", "merge_with_previous") == part
-    assert await taken(api, second, "boundary", "merge_with_previous") == part
-    assert [row["turns"] for row in await rows(api)] == [1, 3]
-
-
-async def test_a_split_is_taken_back_and_so_is_a_merge(busy: House, api: Caller) -> None:
-    """The later word about a turn wins."""
-    first, second = await names(api)
-    before = await rows(api)
-    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
-    part = (await rows(api))[1]["sub_session_id"]
-    assert await taken(api, part, "boundary", "merge_with_previous") == first
-    await taken(api, second, "boundary", "merge_with_previous")
     assert await taken(api, first, "boundary", "split_at_turn", split_turn_idx=3) == first
-    figures = ("turns", "letter_grade", "total_tokens")
     assert [[row[name] for name in figures] for row in await rows(api)] == [[row[n] for n in figures] for row in before]
 
 
@@ -154,39 +138,32 @@ async def test_a_word_counts_everywhere_until_it_is_taken_back(
         assert (await rows(api), await score(api)) == before
 
 
-async def test_peers_are_compared_by_what_was_judged(busy: House, api: Caller) -> None:
-    """Nobody rises among peers by a word of one's own."""
-    first, second = await names(api)
-    before = (await api.get(f"{V3}/peer-comparison")).json
-    await taken(api, first, "completion", "mark_incomplete")
-    await taken(api, second, "rollback", "mark_rework")
-    await taken(api, second, "label", "set_intent", intent_class="plan")
-    assert (await score(api))["crushed_count"] == 0
-    assert before["myScore"] == 100.0
-    assert (await api.get(f"{V3}/peer-comparison")).json == before
-
-
-async def test_peers_leave_out_what_a_person_drew(house: House, api: Caller) -> None:
-    """Both sides of a split, and what was joined: more than a tenth of one's own leaves no score."""
+async def test_nobody_rises_among_peers_by_a_word_of_ones_own(house: House, api: Caller) -> None:
+    """What was said counts not there. Both sides of a split, and what was joined, are left out: more than a tenth of
+    one's own leaves no score."""
     log = Log(ANA_SCOPE)
     for number in range(21):
         session, at_us = f"s{number}", NOW - number * HOUR
-        path = f"src/{session}.py"
-        log.prompt(session, f"Fix the crash in {path} when the input is empty: return an empty list.", at_us)
-        log.records(session, request(at_us + SECOND), edit(at_us + MINUTE, path=path))
+        log.works(session, at_us, f"Fix the crash in src/{session}.py, it must return a list", f"src/{session}.py")
         log.prompt(session, "And run pytest", at_us + 5 * MINUTE)
         log.records(session, shell(at_us + 6 * MINUTE, "pytest -q"))
     house.has_seen(log)
     house.passes(NOW_US)
-    before = (await api.get(f"{V3}/peer-comparison")).json
-    assert (before["myScore"], before["leftOut"]) == (100.0, 0)
-    shown = await rows(api)
-    await taken(api, shown[0]["sub_session_id"], "boundary", "split_at_turn", split_turn_idx=1)
-    split = (await api.get(f"{V3}/peer-comparison")).json
-    assert (split["myScore"], split["leftOut"]) == (100.0, 2)
-    await taken(api, shown[1]["sub_session_id"], "boundary", "split_at_turn", split_turn_idx=1)
-    more = (await api.get(f"{V3}/peer-comparison")).json
-    assert (more["myScore"], more["interval"], more["basis"], more["leftOut"]) == (None, None, "insufficient", 4)
+
+    async def compared() -> list[object]:
+        found = (await api.get(f"{V3}/peer-comparison")).json
+        return [found[name] for name in ("myScore", "basis", "leftOut")]
+
+    first, second, third, *_ = [row["sub_session_id"] for row in await rows(api)]
+    before = await compared()
+    await taken(api, third, "completion", "mark_incomplete")
+    await taken(api, third, "rollback", "mark_rework")
+    assert (await score(api))["crushed_count"] == 20
+    assert await compared() == before == [100.0, before[1], 0]
+    await taken(api, first, "boundary", "split_at_turn", split_turn_idx=1)
+    assert await compared() == [100.0, before[1], 2]
+    await taken(api, second, "boundary", "split_at_turn", split_turn_idx=1)
+    assert await compared() == [None, "insufficient", 4]
 
 
 async def test_overrides_outlive_a_merge_and_late_work(busy: House, api: Caller) -> None:
@@ -287,13 +264,11 @@ async def test_an_unknown_id_is_a_400(api: Caller, wanted: str) -> None:
 PATH = f"{V3}/sub-sessions"
 
 
-async def a_sub_session(intake: Caller) -> str:
+async def a_sub_session(intake: Caller, text: str = FIX) -> str:
     """A capture, and the id of what it opened."""
-    await intake.post("/v1/prompts", prompt())
+    await intake.post("/v1/prompts", prompt(text))
     (row,) = (await intake.get(f"{V3}/realtime/sub-sessions")).json
-    name = row["score_v3_sub_session_id"]
-    assert isinstance(name, str)
-    return name
+    return str(row["score_v3_sub_session_id"])
 
 
 async def test_a_title_is_set(house: House, intake: Caller, api: Caller) -> None:
@@ -314,11 +289,9 @@ async def test_a_title_is_set(house: House, intake: Caller, api: Caller) -> None
 async def test_a_title_steers_nobody(intake: Caller, api: Caller) -> None:
     """Neither the one of a prompt nor a person's holds control characters, or such that turn the writing round."""
     hostile = "\x1b[2J\x9b\u202e\u2066\u200b"
-    await intake.post("/v1/prompts", prompt(prompt_text=f"Fix the{hostile} login"))
-    (row,) = (await intake.get(f"{V3}/realtime/sub-sessions")).json
-    assert row["title"] == "Fix the[2J login"
-    sent = {"title": f"One{hostile}", "summary": f"Two{hostile}."}
-    answer = await api.call("PATCH", f"{PATH}/{row['score_v3_sub_session_id']}", sent)
+    name = await a_sub_session(intake, f"Fix the{hostile} login")
+    assert (await rows(intake))[0]["title"] == "Fix the[2J login"
+    answer = await api.call("PATCH", f"{PATH}/{name}", {"title": f"One{hostile}", "summary": f"Two{hostile}."})
     assert (answer.json["title"], answer.json["summary"]) == ("One[2J", "Two[2J.")
 
 

@@ -1,56 +1,14 @@
 """`/v1/score_v3/peer-comparison`: one's completion rate beside the cohort's, or beside one's own days."""
 
-from typing import Any
-
-import pytest
-
-from aggregates.event import Refused, Scope
-from aggregates.people.acts import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
-from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
+from aggregates.event import Scope
+from aggregates.people.acts import ChangeDeveloper
+from tests.support.basics import ANA, ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, HOUR, SECOND, Log
+from tests.svc_http.browsing import carried_out, core, enters
 from tests.svc_http.house import Caller, House
 
 ROUTE = "/v1/score_v3/peer-comparison"
-TEAM = named("core")
 ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list. Run pytest before you stop."
-METADATA = {
-    "leftOut": 0,
-    "requiredDays": 7,
-    "metric": "completionRate",
-    "unit": "percent",
-    "definition": "crushed_substantive_sessions / substantive_sessions",
-}
-
-
-def figures(found: dict[str, Any]) -> dict[str, Any]:
-    """What was answered beside the interval, which holds the caller's own rate."""
-    interval, mine = found["interval"], found["myScore"]
-    assert (interval is None) == (mine is None)
-    assert interval is None or interval["low"] <= mine <= interval["high"]
-    return {name: value for name, value in found.items() if name != "interval"}
-
-
-@pytest.fixture(autouse=True)
-def _team(house: House) -> None:
-    carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
-    _joins(house, ANA_SCOPE)
-
-
-def _joins(house: House, scope: Scope) -> None:
-    stay = named(f"{scope.developer_id} in core")
-    command = AddTeamMember(team_membership_id=stay, team_id=TEAM, developer_id=scope.developer_id)
-    assert not isinstance(carry_out(house.directory, command), Refused)
-
-
-def peer(house: House, name: str) -> Scope:
-    scope = Scope(ACME, named(name))
-    for command in (
-        CreateDeveloper(developer_id=scope.developer_id, display_name=f"Secret {name}"),
-        StartMembership(organization_id=ACME, developer_id=scope.developer_id),
-    ):
-        assert not isinstance(carry_out(house.directory, command), Refused)
-    _joins(house, scope)
-    return scope
 
 
 def works(house: House, scope: Scope, at_us: int, *reached: bool) -> None:
@@ -68,11 +26,19 @@ def works(house: House, scope: Scope, at_us: int, *reached: bool) -> None:
 async def test_four_scored_peers(house: House, api: Caller) -> None:
     """Rates 0, 50, 50, 100 beside Ana's 75: quarters at 50, 50, 75; three of four are at or below hers."""
     works(house, ANA_SCOPE, NOW_US - 2 * DAY, True, True, False, True)
-    for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [False, True])):
-        works(house, peer(house, name), NOW_US - DAY, *reached)
-    answer = await api.get(ROUTE)
-    assert answer.status == 200
-    assert figures(answer.json) == METADATA | {
+    rates = {"b": [False], "c": [True, False], "d": [True], "e": [False, True]}
+    _, *peers = core(house, ANA_SCOPE, *(enters(house, name) for name in rates), at_us=NOW_US)
+    for peer, reached in zip(peers, rates.values(), strict=True):
+        works(house, peer, NOW_US - DAY, *reached)
+    found = (await api.get(ROUTE)).json
+    interval = found.pop("interval")
+    assert interval["low"] <= 75.0 <= interval["high"]
+    assert found == {
+        "leftOut": 0,
+        "requiredDays": 7,
+        "metric": "completionRate",
+        "unit": "percent",
+        "definition": "crushed_substantive_sessions / substantive_sessions",
         "myScore": 75.0,
         "basis": "peers",
         "distribution": {"peerCount": 4, "cohortMean": 55.0, "p25": 50.0, "p50": 50.0, "p75": 75.0},
@@ -88,6 +54,6 @@ async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
     works(house, ANA_SCOPE, NOW_US - 8 * DAY + 9 * HOUR, True)
     assert (await api.get(ROUTE)).json["basis"] == "selfHistory"
     assert (await api.get(f"{ROUTE}?tz=Asia/Tokyo")).json["basis"] == "insufficient"
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
+    carried_out(house, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
     assert (await api.get(ROUTE)).json["basis"] == "insufficient"
     assert (await api.get(f"{ROUTE}?tz=UTC")).json["basis"] == "selfHistory"

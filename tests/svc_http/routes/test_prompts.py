@@ -21,17 +21,8 @@ def captured(house: House) -> list[PromptCaptured]:
     return [event for event in house.events if isinstance(event, PromptCaptured)]
 
 
-async def test_a_prompt_is_captured(house: House, intake: Caller) -> None:
-    """201, with nothing but the new prompt's id."""
-    answer = await intake.post("/v1/prompts", prompt())
-    assert answer.status == 201
-    (event,) = captured(house)
-    assert answer.json == {"id": str(event.prompt_id)}
-    assert event.source == "claude-code"
-
-
 async def test_every_field_is_kept(house: House, intake: Caller) -> None:
-    """Times with any offset become microseconds; unknown fields change nothing."""
+    """201 with the new id alone. Times with any offset become microseconds; unknown fields change nothing."""
     fields: dict[str, Any] = {
         "source": "codex",
         "cwd": "/home/ana/shop",
@@ -44,8 +35,9 @@ async def test_every_field_is_kept(house: House, intake: Caller) -> None:
         "truncated": True,
         "a_field_of_tomorrow": {"x": [1]},
     }
-    assert (await intake.post("/v1/prompts", prompt(**fields))).status == 201
+    answer = await intake.post("/v1/prompts", prompt(**fields))
     (event,) = captured(house)
+    assert (answer.status, answer.json) == (201, {"id": str(event.prompt_id)})
     assert (event.source, event.host_prompt_id) == ("codex", "p-1")
     assert event.submitted_at_us == 1_785_585_600_500_000
     assert event.client_event_id == UUID(EVENT_ID)
@@ -68,14 +60,9 @@ async def test_the_same_capture_again(house: House, intake: Caller) -> None:
 
 
 async def test_without_a_client_event_id_every_capture_is_new(house: House, intake: Caller) -> None:
-    """Nothing says that it is a retry."""
+    """Nothing says that it is a retry. A session of somebody else is named by its field."""
     ids = {(await intake.post("/v1/prompts", prompt())).json["id"] for _ in range(2)}
     assert len(ids) == len(captured(house)) == 2
-
-
-async def test_a_session_of_another_scope_is_named_by_its_field(intake: Caller) -> None:
-    """The matrix of doors sees that nothing is stored but a flag."""
-    await intake.post("/v1/prompts", prompt())
     answer = await intake.using(bearer(BEN_KEY)).post("/v1/prompts", prompt("Steal this."))
     assert (answer.status, "tool_session_id" in answer.message) == (409, True)
 
@@ -159,12 +146,6 @@ def packed(value: object) -> bytes:
 GZIP = {"Content-Encoding": "gzip"}
 
 
-async def test_gzip_is_unpacked(house: House, intake: Caller) -> None:
-    """On the prompt routes too."""
-    assert (await intake.post("/v1/prompts", packed(prompt("Zip it.")), GZIP)).status == 201
-    assert captured(house)[0].prompt.text == "Zip it."
-
-
 @pytest.mark.parametrize(
     "body", [b"", b"\x1f\x8b", b"no gzip at all", packed(prompt())[:-4], packed(prompt()) + b"rest"]
 )
@@ -183,11 +164,12 @@ def of_size(size_bytes: int) -> bytes:
 
 
 async def test_a_frame_of_four_mib(house: House, intake: Caller) -> None:
-    """The bound itself is inside."""
+    """The bound itself is inside, as it is and packed."""
     body = of_size(FOUR_MIB_BYTES)
     assert len(body) == FOUR_MIB_BYTES
-    assert (await intake.post("/v1/prompts", body)).status == 201
-    assert len(captured(house)) == 1
+    for sent, headers in ((body, {}), (gzip.compress(body, 1), GZIP)):
+        assert (await intake.post("/v1/prompts", sent, headers)).status == 201
+    assert len(captured(house)) == 2
 
 
 @pytest.mark.parametrize("path", ["/v1/prompts", "/v1/prompts/response"])

@@ -17,7 +17,7 @@ from projections.facts.reports import OpenReport
 from svc.jobs.questions import Narratives
 from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
-from tests.support.basics import ANA, ANA_SCOPE, BEN_KEY, FixedClock
+from tests.support.basics import ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.household import import_demo
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
@@ -153,27 +153,6 @@ async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
         assert {**each, "label": None, "habit": None} == {**other, "label": None, "habit": None}
     missed = [round(each["promptCount"] * (1 - each["share"])) for each in here]
     assert missed == sorted(missed, reverse=True)
-
-
-async def test_one_is_made_of_a_period_at_a_time(shop: Workshop, ana: Caller) -> None:
-    """The same period answers the same id until it is made; another period, and another person, have their own."""
-    first = await asked(ana, period="weekly")
-    assert await asked(ana, period="weekly", language="ko") == first
-    assert await asked(ana, period="daily") != first
-    assert await asked(ana.using(bearer(BEN_KEY)), period="weekly") != first
-    await shop.works()
-    assert await asked(ana, period="weekly") != first
-
-
-async def test_a_queued_report_can_be_cancelled(shop: Workshop, ana: Caller) -> None:
-    """Once and again; it is never made, and the period is free."""
-    report_id = await asked(ana)
-    for _ in range(2):
-        answer = await ana.call("POST", f"{REPORT}/cancel/{report_id}")
-        assert (answer.status, answer.json) == (200, {"report_id": report_id, "status": "cancelled"})
-    await shop.works()
-    assert (await record(ana, report_id))["sections"] is None
-    assert await asked(ana) != report_id
 
 
 @pytest.mark.parametrize("fault", ["archive", "file", "views", "a bug"])

@@ -43,18 +43,6 @@ async def test_a_sub_session_in_lists_and_in_full(house: House, api: Caller) -> 
     assert (await api.get(f"{V3}/speed/sessions")).json == []
 
 
-async def test_an_open_one_has_no_verdict_yet(intake: Caller, api: Caller) -> None:
-    """What is judged at settling, and what nobody told, is null."""
-    await intake.post("/v1/prompts", prompt(ASK))
-    shown = (await api.get(f"{V3}/sub-sessions/{await newest(api)}")).json
-    for name in ("ended_at", "duration_seconds", "goal_complete", "outcome_confidence", "rework", "rework_of"):
-        assert shown[name] is None, name
-    assert (shown["crushed"], shown["total_tokens"], shown["cost_usd"]) == (None, None, None)
-    assert (shown["is_preview"], shown["title_source"]) == (True, "heuristic")
-    assert (shown["files"], shown["models"]) == ([], [])
-    assert shown["floor"]["reason"] == "too_few_turns"
-
-
 # --- prompts --------------------------------------------------------------------------------------------------
 
 
@@ -77,26 +65,6 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
     assert (second["prompt_text"], second["judge_status"], second["rubric"]) == ("ok", "skipped", None)
     assert (second["standing_score"], second["tokens"], second["model"], second["cost_usd"]) == (None,) * 4
     assert second["submitted_at"] == iso(house.clock_us)
-
-
-async def test_prompts_that_nothing_was_answered_between_have_one_rubric(
-    house: House, intake: Caller, api: Caller
-) -> None:
-    """At the first, in its text and time; the other says which, and the explanation quotes both."""
-    asked = "Make src/app.py return an empty list for an empty file."
-    sent = await intake.post("/v1/prompts", prompt(asked, tool_session_id="s1"))
-    house.clock_us += MINUTE
-    await intake.post("/v1/prompts", prompt("The tests must pass: run `pytest -q`.", tool_session_id="s1"))
-    name = await newest(api)
-    first, second = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
-    assert first["rubric"]["verification_requested"] is True
-    assert (first["prompt_text"], first["unit_prompt_id"]) == (asked, None)
-    assert (second["unit_prompt_id"], second["judge_status"], second["rubric"]) == (sent.json["id"], "skipped", None)
-    told = (await api.get(f"{V3}/sub-sessions/{name}/explain")).json["rubric"]
-    habit = told["booleans"]["verification_requested"]
-    assert (habit["earned"], habit["unsure"], habit["prompt_id"]) == (True, False, first["prompt_id"])
-    assert "pytest -q" in habit["quote"] or "tests must pass" in habit["quote"]
-    assert told["prompts"][1]["text"] == "Judged together with the prompt before it: nothing was answered between them."
 
 
 async def test_pages_of_prompts(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

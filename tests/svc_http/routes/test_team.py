@@ -5,20 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregates.event import Refused, Scope
-from aggregates.people.acts import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, EndTeam, PeopleAct
+from aggregates.event import Scope
+from aggregates.people.acts import ChangeDeveloper, ChangeOrganization, EndTeam
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
 from projections.reports import TeamSummary
-from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out, named
+from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
+from tests.svc_http.browsing import CORE, carried_out, core
 from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.openapi.test_shapes import described
 
-TEAM = named("core")
 BEN_SCOPE = Scope(ACME, BEN)
-SUMMARY = f"/v1/team/daily-summary?team_id={TEAM}&date=2026-01-05"
+SUMMARY = f"/v1/team/daily-summary?team_id={CORE}&date=2026-01-05"
 LOGIN = "Fix the failing login test in auth.py, the session cookie is lost"
 ROUNDING = "Fix the rounding in invoice.py, totals are off by a cent"
 WRITTEN = Narrative("The team fixed a bug.", MONDAY + 10 * HOUR, True, NO_WORK)
@@ -27,13 +27,8 @@ WRITTEN = Narrative("The team fixed a bug.", MONDAY + 10 * HOUR, True, NO_WORK)
 @pytest.fixture(autouse=True)
 def _team(house: House) -> None:
     """Ana and Ben are in Core since before that Monday; two are enough for their organization."""
-    members = [
-        AddTeamMember(team_membership_id=named(f"{who} in core"), team_id=TEAM, developer_id=who) for who in (ANA, BEN)
-    ]
-    commands: list[PeopleAct] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
-    commands.append(ChangeOrganization(organization_id=ACME, team_minimum=2))
-    for command in commands:
-        assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), Refused)
+    core(house, ANA_SCOPE, BEN_SCOPE, at_us=MONDAY - DAY)
+    carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=2), at_us=MONDAY - DAY)
 
 
 def works(house: House, scope: Scope, session: str, text: str, at_us: int = MONDAY + 9 * HOUR) -> None:
@@ -71,9 +66,9 @@ async def test_counts_without_a_model(house: House, api: Caller) -> None:
 
 @pytest.mark.parametrize(("team_minimum", "told"), [(2, True), (3, False)])
 async def test_how_a_day_of_few_came_out_is_not_told(house: House, api: Caller, team_minimum: int, told: bool) -> None:
-    """Two members were active; the narrative is not even asked for."""
+    """Two members were active; else the narrative is not even asked for."""
     house.narrative = WRITTEN
-    carry_out(house.directory, ChangeOrganization(organization_id=ACME, team_minimum=team_minimum), NOW_US)
+    carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=team_minimum))
     works(house, ANA_SCOPE, "a", LOGIN)
     works(house, BEN_SCOPE, "b", ROUNDING, MONDAY + 11 * HOUR)
     found = await asked(api)
@@ -82,27 +77,17 @@ async def test_how_a_day_of_few_came_out_is_not_told(house: House, api: Caller, 
     outcome = (found.crushed, found.trivia, found.by_intent, found.narrative)
     assert [each is not None for each in outcome] == [told] * 4
     assert (found.withheld is None) == told == bool(house.narrations)
-
-
-async def test_a_narrative(house: House, api: Caller) -> None:
-    """It is shown with its source, its time, and whether it saw everything."""
-    house.narrative = WRITTEN
-    works(house, BEN_SCOPE, "b", "/clear", MONDAY + 11 * HOUR)
-    works(house, ANA_SCOPE, "a", LOGIN)
-    found = await asked(api)
-    told = (found.narrative, found.narrative_status, found.narrative_source)
-    assert told == ("The team fixed a bug.", "written", "llm")
-    assert (found.generated_at, found.narrative_input_clipped) == ("2026-01-05T19:00:00Z", True)
-    assert house.narrations[-1].work.members == (
-        ("fixing a bug in signing in and permissions and tests with checks run",),
-    )
+    if told:
+        assert (found.narrative, found.narrative_source) == ("The team fixed a bug.", "llm")
+        assert (found.generated_at, found.narrative_input_clipped) == ("2026-01-05T19:00:00Z", True)
+        assert "fixing a bug in signing in" in str(house.narrations[-1].work.members)
 
 
 async def test_day_and_language_are_as_asked_whatever_the_callers_profile_says(house: House, api: Caller) -> None:
     """Else today's of UTC, also where another zone has another date, and English: the summary is the team's."""
     house.clock_us = parse_instant("2026-01-05T23:00:00Z")
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, language="ko"), NOW_US)
-    found = await asked(api, f"/v1/team/daily-summary?team_id={TEAM}&tz=Asia/Seoul")
+    carried_out(house, ChangeDeveloper(developer_id=ANA, language="ko"))
+    found = await asked(api, f"/v1/team/daily-summary?team_id={CORE}&tz=Asia/Seoul")
     assert (found.date, found.timezone, found.language) == ("2026-01-05", "Asia/Seoul", "en")
     told = [(await asked(api, f"{SUMMARY}&lang={lang}")).language for lang in ("ko", "ko-KR", "en", "fr")]
     assert told == ["ko", "ko", "en", "en"]
@@ -123,7 +108,7 @@ async def test_the_day_of_a_developer(house: House, api: Caller) -> None:
 # --- cost: members only, exact where everything was read ------------------------------------------------------
 
 MIDNIGHT = NOW_US - 12 * HOUR  # it is Saturday noon
-COST = f"/v1/team/cost?team_id={TEAM}"
+COST = f"/v1/team/cost?team_id={CORE}"
 CENT = 10_000_000
 
 
@@ -160,7 +145,7 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
         "pricingCoverage": {"pricedRequests": 2, "unpricedRequests": 0, "lowerBoundRequests": 0, "ratio": 1.0},
         "prevCostUsd": 0.08,
     }
-    carry_out(house.directory, EndTeam(team_id=TEAM), NOW_US)
+    carried_out(house, EndTeam(team_id=CORE))
     assert (await api.get(COST)).status == 404
 
 

@@ -49,8 +49,7 @@ async def test_the_default_range_is_a_day(monday: House, api: Caller, path: str)
         return bool(found.get("records") or found.get("groups"))
 
     assert await some()
-    assert await some("from=2026-01-05T10:00:00%2B01:00")
-    assert await some("from=2026-01-05T10:00:00+01:00&to=2026-01-05T10:00:01+01:00")
+    assert await some("from=2026-01-05T10:00:00+01:00&to=2026-01-05T10:00:01%2B01:00")
     assert await some("from=2026-01-05&to=2026-01-05")
     assert not await some("to=2026-01-05T09:00:00Z")
     assert not await some("from=2026-01-05T09:05:00Z")
@@ -59,23 +58,6 @@ async def test_the_default_range_is_a_day(monday: House, api: Caller, path: str)
     monday.clock_us += 3 * MINUTE
     assert not await some()
     assert await some("from=2026-01-05")
-
-
-@pytest.mark.parametrize(
-    ("query", "calls"),
-    [
-        (f"from_us={MONDAY}&to_us={MONDAY + HOUR}", 1),
-        (f"from_us={MONDAY + HOUR}&to_us={MONDAY + 2 * HOUR}&timezone=Europe/Berlin", 0),
-        ("from=2026-01-05&to=2026-01-05", 1),
-        ("from=2026-01-05&to=2026-01-05&timezone=Pacific/Kiritimati", 1),
-        ("from=2026-01-04&to=2026-01-04", 0),
-        ("date=2026-01-05", 1),
-    ],
-)
-async def test_ranges_of_analytics(monday: House, api: Caller, query: str, calls: int) -> None:
-    """Times, microseconds or days, in the zone asked for."""
-    found = (await api.get(f"{V1}/analytics?{query}")).json
-    assert sum(tool["calls"] for tool in found["tools"]) == calls
 
 
 @pytest.mark.parametrize(("session_id", "prompt_ids"), [("", []), ("s1", [""]), ("s1", ["p"] * 501), ("s\0", [])])
@@ -87,52 +69,23 @@ async def test_turns_that_cannot_be_asked_for(api: Caller, session_id: str, prom
 # --- what agents export, read back as they sent it: through the decoder, the log and the views ---------------------
 
 
-API_REQUEST = {
-    "model": "claude-sonnet-4-5",
-    "input_tokens": 10,
-    "output_tokens": 5,
-    "cache_read_tokens": 7,
-    "cache_creation_tokens": 3,
-    "cost_usd": 0.25,
-    "duration_ms": 1200,
-    "request_id": "req-1",
-}
-
-
-async def sent(intake: Caller, signal: str, export: dict[str, Any]) -> None:
-    answer = await intake.post(f"/v1/{signal}", export)
-    assert (answer.status, answer.json) == (200, {})
-
-
-async def records(api: Caller, signal: str, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await api.get(f"{V1}/{signal}?{query}")).json["records"]
-    return found
-
-
 async def test_log_records(house: House, intake: Caller, api: Caller) -> None:
-    """Tokens and cost beside the attributes; each record with its own, in a document that holds several sessions."""
+    """Each with its own attributes, in a document that holds several sessions; to nobody else."""
     house.clock_us = NOW_US + MINUTE
+    request = otlp.claude("api_request", {"model": "m", "input_tokens": 10, "cost_usd": 0.25})
     other = otlp.claude("user_prompt", {"session.id": "s2", "prompt_length": "7"})
-    note = otlp.log({"x": 1})
-    await sent(intake, "logs", otlp.logs(other, otlp.claude("api_request", API_REQUEST), note))
-    by_name = {record["event_name"]: record for record in await records(api, "logs")}
+    assert (await intake.post("/v1/logs", otlp.logs(other, request, otlp.log({"x": 1})))).json == {}
+
+    async def records(query: str = "", caller: Caller = api) -> dict[str | None, dict[str, Any]]:
+        found = (await caller.get(f"{V1}/logs?{query}")).json["records"]
+        return {record["event_name"]: record for record in found}
+
+    by_name = await records()
     shown = by_name["api_request"]
-    attributes = msgspec.json.decode(shown.pop("attributes_json"))
-    assert attributes == {"session.id": "s1", "prompt.id": "p1", "event.name": "api_request", **API_REQUEST}
-    assert len(shown.pop("source_event_id")) == 64
-    told = {name: value for name, value in API_REQUEST.items() if name != "request_id"}
-    named = {"timestamp": "2026-05-28T20:26:40Z", "event_name": "api_request", "session_id": "s1"}
-    assert shown == told | named | {"cost_kind": "reported"}
+    told = [shown[name] for name in ("timestamp", "session_id", "input_tokens", "cost_usd", "cost_kind")]
+    assert told == ["2026-05-28T20:26:40Z", "s1", 10, 0.25, "reported"]
+    assert len(shown["source_event_id"]) == 64
     assert msgspec.json.decode(by_name["user_prompt"]["attributes_json"])["session.id"] == "s2"
     assert (by_name[None]["session_id"], by_name[None]["attributes_json"]) == (None, '{"x":1}')
-    assert [record["session_id"] for record in await records(api, "logs", "session_id=s2")] == ["s2"]
-    assert await records(api.using(bearer(BEN_KEY)), "logs", "session_id=s1") == []
-
-
-async def test_secrets_are_not_read_back(house: House, intake: Caller, api: Caller) -> None:
-    house.clock_us = NOW_US + MINUTE
-    secret = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
-    await sent(intake, "logs", otlp.logs(otlp.claude("user_prompt", {"prompt": f"use {secret} here"})))
-    (shown,) = await records(api, "logs")
-    assert secret not in shown["attributes_json"]
-    assert "here" in shown["attributes_json"]
+    assert [record["session_id"] for record in (await records("session_id=s2")).values()] == ["s2"]
+    assert await records("session_id=s1", api.using(bearer(BEN_KEY))) == {}
