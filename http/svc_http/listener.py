@@ -11,15 +11,7 @@ from typing import cast
 from uuid import uuid4
 
 import structlog
-from hypercorn.typing import (
-    ASGIReceiveCallable,
-    ASGIReceiveEvent,
-    ASGISendCallable,
-    ASGISendEvent,
-    HTTPResponseStartEvent,
-    HTTPScope,
-    Scope,
-)
+from hypercorn import typing
 from quart import Response, current_app, has_websocket_context, request, websocket
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever, sleep_until
@@ -165,7 +157,9 @@ class Listener(QuartTrio):
         self.listener, self.service = name, service
         self.large = Pace(LARGE_BYTES_PER_SECOND)
 
-    async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    async def asgi_app(
+        self, scope: typing.Scope, receive: typing.ASGIReceiveCallable, send: typing.ASGISendCallable
+    ) -> None:
         if scope["type"] != "http":
             return await super().asgi_app(scope, receive, send)
         headers = dict(scope["headers"])
@@ -192,9 +186,9 @@ class Exchange:
     def __init__(
         self,
         listener: Listener,
-        scope: HTTPScope,
-        receive: ASGIReceiveCallable,
-        send: ASGISendCallable,
+        scope: typing.HTTPScope,
+        receive: typing.ASGIReceiveCallable,
+        send: typing.ASGISendCallable,
         whole: CancelScope,
     ) -> None:
         self._listener, self._scope, self._whole = listener, scope, whole
@@ -204,7 +198,7 @@ class Exchange:
         self._answering = self._ending = False
         self.arrived = Event()  # whether nothing more of the body is waited for
 
-    async def receive(self) -> ASGIReceiveEvent:
+    async def receive(self) -> typing.ASGIReceiveEvent:
         """The next message; without its data once the answer stands."""
         message = await self._receive()
         if message["type"] != "http.request":
@@ -222,7 +216,7 @@ class Exchange:
             await self._listener.large.take_turn(size_bytes)
         return {**message, "body": b""} if self._answering else message
 
-    async def send(self, message: ASGISendEvent) -> None:
+    async def send(self, message: typing.ASGISendEvent) -> None:
         """Send a piece of the answer; give the client up that does not take it."""
         if message["type"] == "http.response.start":
             self.count(message["status"])
@@ -255,7 +249,7 @@ class Exchange:
                 request_id=REQUEST_ID.get(),
             )
 
-    def _named(self, message: HTTPResponseStartEvent) -> Iterator[tuple[bytes, bytes]]:
+    def _named(self, message: typing.HTTPResponseStartEvent) -> Iterator[tuple[bytes, bytes]]:
         """What every answer bears. The answer to a write tells the position where nodes share a log: programs send the
         header back with what they read next, browsers the cookie."""
         yield b"x-request-id", (REQUEST_ID.get() or "").encode()

@@ -12,17 +12,7 @@ from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
-from projections.explain.evidence import (
-    SENTENCES,
-    EvidencePiece,
-    ExplainedPart,
-    SubSessionEvidence,
-    ascending,
-    counted,
-    one_line,
-    said,
-    unquoted,
-)
+from projections.explain import evidence
 from projections.reader import unpack
 
 KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the others
@@ -62,13 +52,13 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
     """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
 
 
-class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
+class BoundaryExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     kind: str  # why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`
     closed_by: str | None  # None while nothing but silence ends it
     judge: str | None
     """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
     confidence: float | None
-    evidence: list[EvidencePiece]
+    evidence: list[evidence.EvidencePiece]
     signals: list[SignalExplained]
     """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
     merged: list[MergedArc]
@@ -77,28 +67,28 @@ class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
     kept_not_shown: int
 
 
-def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
+def boundary(facts: evidence.SubSessionEvidence) -> BoundaryExplained:
     """What was said or judged at its first prompt, at its end, where parts of it were merged, and what stayed in it."""
     arcs, first, last, turn = facts.arcs, facts.arcs[0], facts.arcs[-1], facts.turns[0]
     opening = facts.prompt_piece("its first prompt", turn)
     signals, shift = _opening(facts, first)
-    evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
-    opens = [SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}.")]
+    opened_by = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
+    opens = [evidence.SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}.")]
     if shift is not None:
         reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
         sure = [*opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
-        opens = [said("opened", "unsure", chance=shift.chance), reasons] if shift.unsure else sure
+        opens = [evidence.said("opened", "unsure", chance=shift.chance), reasons] if shift.unsure else sure
     merged, joined = _merged(facts)
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
-    stayed = [f"{counted(in_all, 'later prompt')} stayed in it."] if kept else []
+    stayed = [f"{evidence.counted(in_all, 'later prompt')} stayed in it."] if kept else []
     asked = (each.judge for each in kept if each.judge.startswith("model:"))
     stayed += [f"{judge} was asked whether a later prompt opens another topic, and says no." for judge in asked]
     if nearest := _nearest(kept):
         stayed.append(f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}")
     if last.end_chance is not None:
-        closing = said("closed", "unsure", chance=last.end_chance)
+        closing = evidence.said("closed", "unsure", chance=last.end_chance)
     else:
-        ends = SENTENCES["closed"]
+        ends = evidence.SENTENCES["closed"]
         closing = ends.get(last.closed_by or "") or ends["settled" if facts.row.settled else "open"]
     no_folder = all(arc.cwd_digest is None for arc in arcs)
     return BoundaryExplained(
@@ -106,14 +96,16 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         closed_by=last.closed_by,
         judge=None if shift is None else shift.judge,
         confidence=None if shift is None else shift.confidence,
-        evidence=evidence,
+        evidence=opened_by,
         signals=signals,
         merged=merged,
         kept=kept,
         kept_not_shown=in_all - len(kept),
         text=[*opens, *joined, *stayed, closing],
-        not_observed=[*unquoted(opening, turn), *([_NO_FOLDER] if no_folder else [])],
-        positions=ascending([turn.position, *(each.position for part in (evidence, merged, kept) for each in part)]),
+        not_observed=[*evidence.unquoted(opening, turn), *([_NO_FOLDER] if no_folder else [])],
+        positions=evidence.ascending(
+            [turn.position, *(each.position for part in (opened_by, merged, kept) for each in part)]
+        ),
     )
 
 
@@ -123,7 +115,7 @@ def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalE
     return shown, verdict_of(sum(weight for _, weight in signals))
 
 
-def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[list[SignalExplained], BoundaryVerdict | None]:
+def _opening(facts: evidence.SubSessionEvidence, first: Arc) -> tuple[list[SignalExplained], BoundaryVerdict | None]:
     """What the embedded judge weighed where it opened an arc, and what was judged."""
     shift, after_commit = first.shift, first.opened_by == "commit"
     if first.opened_by not in ("topic", "commit"):
@@ -139,14 +131,14 @@ def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[list[SignalExplaine
 
 
 def _opening_evidence(
-    facts: SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: EvidencePiece
-) -> list[EvidencePiece]:
+    facts: evidence.SubSessionEvidence, first: Arc, shift: BoundaryVerdict | None, opening: evidence.EvidencePiece
+) -> list[evidence.EvidencePiece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
     # A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words.
     shown = [
         msgspec.structs.replace(opening, what=each.what)
         if each.position in (None, opening.position)
-        else EvidencePiece(what=each.what, position=each.position, quote=None)
+        else evidence.EvidencePiece(what=each.what, position=each.position, quote=None)
         for each in (() if shift is None else shift.evidence)
     ]
     if all(each.position != opening.position for each in shown):
@@ -166,12 +158,12 @@ def _opening_evidence(
         commits = seen.tool is not None and seen.tool.commit
         closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
         if commits if opened_by == "commit" else closes:
-            quote = one_line(facts.reader.command(position, record_id))
-            return [EvidencePiece(what=what, position=position, quote=quote), *shown]
+            quote = evidence.one_line(facts.reader.command(position, record_id))
+            return [evidence.EvidencePiece(what=what, position=position, quote=quote), *shown]
     return [facts.prompt_piece(what, turn), *shown]
 
 
-def _merged(facts: SubSessionEvidence) -> tuple[list[MergedArc], list[str]]:
+def _merged(facts: evidence.SubSessionEvidence) -> tuple[list[MergedArc], list[str]]:
     """The later arcs of the sub-session, and why each was joined to the ones before."""
     merged, sentences = [], []
     touched: set[int] = set(facts.arcs[0].touched_files)
@@ -186,14 +178,14 @@ def _merged(facts: SubSessionEvidence) -> tuple[list[MergedArc], list[str]]:
             position=opening.position,
         )
         touched.update(arc.touched_files)
-        minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(each.shared_files, "file")
+        minutes, files = MERGE_GAP_US // _US_PER_MINUTE, evidence.counted(each.shared_files, "file")
         by = "rule" if arc.said is None else "person"
-        sentences.append(said("merged", by, started_at=each.started_at, minutes=minutes, files=files))
+        sentences.append(evidence.said("merged", by, started_at=each.started_at, minutes=minutes, files=files))
         merged.append(each)
     return merged, sentences
 
 
-def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:
+def _kept(facts: evidence.SubSessionEvidence) -> Iterator[KeptExplained]:
     for arc in facts.arcs:
         own = set(arc.turn_ids)
         first, *later = (turn for turn in facts.turns if turn.turn_id in own)
@@ -214,11 +206,11 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
         signals, verdict = _weighed(so_far, turn, committed(so_far))
-        says = said("weighed", "unsure" if verdict.unsure else "no", chance=verdict.chance)
+        says = evidence.said("weighed", "unsure" if verdict.unsure else "no", chance=verdict.chance)
         text, passed_us = f"{says} {_sides(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
-            text += said("weighed", "silence", minutes=passed_us // _US_PER_MINUTE)
+            text += evidence.said("weighed", "silence", minutes=passed_us // _US_PER_MINUTE)
     return KeptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
@@ -253,4 +245,4 @@ def _sides(signals: Sequence[SignalExplained], *, in_numbers: bool = False) -> s
         told += [f"{len(named) - _NAMED_MAX} more"] if in_numbers and len(named) > _NAMED_MAX else []
         sides.append("; ".join(told) or "nothing")
     total = sum(each.weight for each in signals)
-    return said("weighed", "sums" if in_numbers else "words", for_it=sides[0], against=sides[1], total=total)
+    return evidence.said("weighed", "sums" if in_numbers else "words", for_it=sides[0], against=sides[1], total=total)

@@ -15,18 +15,8 @@ from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, Ove
 from aggregates.times import US_PER_DAY, iso
 from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import override_words, prompt_id, response_ref
+from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
-from projections.explain.evidence import (
-    EvidencePiece,
-    ExplainedPart,
-    SubSessionEvidence,
-    ascending,
-    counted,
-    last_line,
-    missing,
-    said,
-    unquoted,
-)
 from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, bodies
 from projections.sub_sessions.detail import UnsureGap, unsure_gaps
@@ -70,7 +60,7 @@ _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
 """Topic → the field, and the action for yes and for no."""
 
 
-class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
+class FloorExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     passed: bool
     reason: str | None
     rule: str
@@ -82,7 +72,7 @@ class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
     mutating_calls_min: int
 
 
-class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
+class ReworkExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     """Whether it takes back or repeats earlier work. The first is None while the sub-session is open."""
 
     rework: bool | None
@@ -92,21 +82,21 @@ class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
     likeness: float | None  # of the two goals' words, 0-1
 
 
-class OutcomePiece(EvidencePiece, frozen=True, kw_only=True):
+class OutcomePiece(evidence.EvidencePiece, frozen=True, kw_only=True):
     """What speaks for or against the outcome: who said or did it, and when."""
 
     who: Literal["you", "the agent", "the tools"]
     at: str | None  # the time of its turn; None where it is something that is not there
 
 
-class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
+class OutcomeExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     """Whether the goal was reached. The first three are None while the sub-session is open."""
 
     goal_complete: bool | None
     confidence: float | None
     completion_floor: float | None
     judge: str
-    goal: EvidencePiece
+    goal: evidence.EvidencePiece
     undecided_reason: str | None  # why nobody can say; None where somebody can, and while it is open
     evidence_for: list[OutcomePiece]
     evidence_against: list[OutcomePiece]
@@ -145,7 +135,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     row = find(reader, scope, sub_session_id)
     if row is None:
         return None
-    facts = SubSessionEvidence(reader, row)
+    facts = evidence.SubSessionEvidence(reader, row)
     opening, floor, grade = boundary(facts), _floor(facts), rubric(facts)
     reached, rework, overridden = _outcome(facts), _rework(facts), _overrides(facts)
     judges = {opening.judge, grade.judge, reached.judge}
@@ -155,10 +145,10 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     # Where nobody can tell one goal from two.
     unsure = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
     if any(unsure.values()):
-        parts = ", ".join(said("unsure", part) for part, holds in unsure.items() if holds)
-        verdict += f" {said('unsure', 'said', parts=parts)}"
+        parts = ", ".join(evidence.said("unsure", part) for part, holds in unsure.items() if holds)
+        verdict += f" {evidence.said('unsure', 'said', parts=parts)}"
     if row.settled:
-        needed = said("needed", "last" if facts.following is None else "followed", floor=_COMPLETION_FLOOR)
+        needed = evidence.said("needed", "last" if facts.following is None else "followed", floor=_COMPLETION_FLOOR)
         end = f"; {needed}" if row.detail.outcome.judge == EMBEDDED else "."
         numbers = [f"By the evidence, completion is {row.detail.outcome.chance:.0%} likely{end}", *numbers]
     positions = [at for part in (opening, floor, grade, reached, rework) for at in part.positions]
@@ -177,11 +167,11 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         overrides=overridden,
         rules_version=rules_version,
         judges=sorted(judge for judge in judges if judge is not None),
-        positions=ascending([*positions, *(each.position for each in overridden)]),
+        positions=evidence.ascending([*positions, *(each.position for each in overridden)]),
     )
 
 
-def _verdict(facts: SubSessionEvidence, letter_grade: str | None) -> str:
+def _verdict(facts: evidence.SubSessionEvidence, letter_grade: str | None) -> str:
     """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
     row, floor, verdict = facts.row, facts.row.detail.floor, facts.row.detail.outcome
     if row.settled and not row.floor_passed:
@@ -192,7 +182,7 @@ def _verdict(facts: SubSessionEvidence, letter_grade: str | None) -> str:
         why = language if row.detail.judge_reason else "nobody can tell what for"
         return f"Work that is not classified, since {why}; it counts nowhere."
     graded = f"; its prompts stand at {letter_grade}" if letter_grade is not None else ""
-    silent = f", {counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
+    silent = f", {evidence.counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
     done = "reached its goal" if row.goal_complete else "did not reach its goal"
     rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
     if not row.settled:
@@ -209,36 +199,36 @@ def _verdict(facts: SubSessionEvidence, letter_grade: str | None) -> str:
 def _why_trivia(floor: rules.Floor) -> str:
     """What was missing; where the agent's work was not observed, nothing is said of it."""
     unseen = "told" if floor.told else "unseen"
-    return said("trivia", unseen if floor.unseen else floor.reason or "too_few_turns")
+    return evidence.said("trivia", unseen if floor.unseen else floor.reason or "too_few_turns")
 
 
-def _undecided(facts: SubSessionEvidence) -> str:
+def _undecided(facts: evidence.SubSessionEvidence) -> str:
     """Why nobody can tell whether it reached its goal."""
     verdict = facts.row.detail.outcome
     against = [piece.what for piece in verdict.evidence_against]
     if against == [rules.UNSURE_END]:
-        return said("undecided", "unsure_end")
+        return evidence.said("undecided", "unsure_end")
     if verdict.undecided == "unseen":
-        return said("undecided", "unseen")
+        return evidence.said("undecided", "unseen")
     if not verdict.evidence_for:
-        return said("undecided", "against" if against else "nothing")
+        return evidence.said("undecided", "against" if against else "nothing")
     later = "unchecked_later" if facts.row.turns > 1 else "unchecked"
-    return said("undecided", later if verdict.undecided == "unchecked" else "balanced")
+    return evidence.said("undecided", later if verdict.undecided == "unchecked" else "balanced")
 
 
-def _floor(facts: SubSessionEvidence) -> FloorExplained:
+def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
     floor, (turns, lines, calls) = facts.row.detail.floor, _FLOOR_MIN.values()
-    rule = said("floor", "rule", turns=turns, lines=lines, calls=calls, any=rules.TOOL_CALLS_MIN)
-    has = said(
+    rule = evidence.said("floor", "rule", turns=turns, lines=lines, calls=calls, any=rules.TOOL_CALLS_MIN)
+    has = evidence.said(
         "floor",
         "seen" if floor.unseen else "has",
-        turns=counted(floor.countable_turns, "such turn"),
-        lines=counted(floor.changed_lines, "changed line"),
-        calls=counted(floor.mutating_calls, "call"),
+        turns=evidence.counted(floor.countable_turns, "such turn"),
+        lines=evidence.counted(floor.changed_lines, "changed line"),
+        calls=evidence.counted(floor.mutating_calls, "call"),
     )
-    trivia = said("floor", "untold" if floor.unseen else "trivia", why=_why_trivia(floor))
+    trivia = evidence.said("floor", "untold" if floor.unseen else "trivia", why=_why_trivia(floor))
     times = Counter(maker for turn in facts.turns for maker in turn.made)
-    made = "; ".join(f"{maker} ({counted(count, 'time')})" for maker, count in sorted(times.items()))
+    made = "; ".join(f"{maker} ({evidence.counted(count, 'time')})" for maker, count in sorted(times.items()))
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
@@ -250,14 +240,14 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
         **_FLOOR_MIN,
         text=[
             *(rule, has, "So it is work." if floor.passed else trivia),
-            *([said("floor", "made", made=made)] if made else []),
+            *([evidence.said("floor", "made", made=made)] if made else []),
         ],
         not_observed=facts.not_observed(),
-        positions=ascending([*(turn.position for turn in facts.turns), *work]),
+        positions=evidence.ascending([*(turn.position for turn in facts.turns), *work]),
     )
 
 
-def _rework(facts: SubSessionEvidence) -> ReworkExplained:
+def _rework(facts: evidence.SubSessionEvidence) -> ReworkExplained:
     row, db = facts.row, facts.reader.db
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id IN (?, ?)"
     found = bodies(db, ReworkView, query, (row.sub_session_id, row.rework_of))
@@ -278,7 +268,7 @@ def _rework(facts: SubSessionEvidence) -> ReworkExplained:
     elif earlier is None or reason is None:
         sentence = "It is rework because you said so; no rule finds of what."
     else:
-        ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, said("rework", reason)
+        ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, evidence.said("rework", reason)
         sentence = f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
     return ReworkExplained(
         rework=row.rework,
@@ -287,12 +277,12 @@ def _rework(facts: SubSessionEvidence) -> ReworkExplained:
         shared_files=shared,
         likeness=likeness,
         text=[sentence],
-        not_observed=missing((not any(turn.work.files for turn in facts.turns), "which files it touched")),
-        positions=ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
+        not_observed=evidence.missing((not any(turn.work.files for turn in facts.turns), "which files it touched")),
+        positions=evidence.ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
     )
 
 
-def _outcome(facts: SubSessionEvidence) -> OutcomeExplained:
+def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
     # A doubt about where it ends is told where it was cut: nobody said anything against the work.
     doubts = [each for each in verdict.evidence_against if each.what != rules.UNSURE_END]
@@ -327,19 +317,19 @@ def _outcome(facts: SubSessionEvidence) -> OutcomeExplained:
         evidence_against=against,
         text=text,
         not_observed=[
-            *(*unquoted(goal, wanting), *facts.not_observed()),
-            *missing((silent, f"the text of {counted(silent, 'answer')}")),
+            *(*evidence.unquoted(goal, wanting), *facts.not_observed()),
+            *evidence.missing((silent, f"the text of {evidence.counted(silent, 'answer')}")),
         ],
-        positions=ascending([*read, *(each.position for each in (*speaks_for, *against))]),
+        positions=evidence.ascending([*read, *(each.position for each in (*speaks_for, *against))]),
     )
 
 
-def _piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
-    what, position = evidence.what, evidence.position
+def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiece:
+    what, position = weighed.what, weighed.position
     speaking = None
     if what in _BY_PROMPT:
         speaking = next((turn for turn in _speaking(facts, what) if turn.position == position), None)
-    piece = EvidencePiece(what=what, position=position, quote=None)
+    piece = evidence.EvidencePiece(what=what, position=position, quote=None)
     if what in _BY_WORK:
         piece = facts.work_piece(what, _BY_WORK[what], position)
     elif speaking is not None:
@@ -348,10 +338,10 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
         answered = [turn for turn in facts.turns if turn.response_position == position]
         turn = [*facts.turns, *answered][-1]
         quote, place = (
-            last_line(facts.text(response_ref(facts.reader.db, turn))),
+            evidence.last_line(facts.text(response_ref(facts.reader.db, turn))),
             turn.response_position or turn.position,
         )
-        piece = EvidencePiece(what=what, position=place, quote=quote)
+        piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
     spoken = [turn for turn in facts.around if position in (turn.position, turn.response_position)]
     who: Literal["you", "the agent", "the tools"] = "the agent" if what in _BY_ANSWER else "the tools"
     if what in _BY_PROMPT or what in _BY_HAND:
@@ -360,7 +350,7 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
 
 
-def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
+def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:
     """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
     everyone, count = facts.around, len(facts.turns)
     if what == rules.MOVED_ON:
@@ -373,7 +363,7 @@ def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 
 
-def _overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
+def _overrides(facts: evidence.SubSessionEvidence) -> list[OverrideShown]:
     """What people said against the judges, in that order: the latest of each kind, for boundaries of each place."""
     turns, title = {turn.turn_id: turn for turn in facts.turns}, facts.row.detail.edited_title
     latest: dict[tuple[str, UUID | None], OverrideShown] = {}

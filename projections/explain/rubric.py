@@ -12,18 +12,7 @@ from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter
 from aggregates.times import iso
 from projections.derive.sessions import prompt_id
-from projections.explain.evidence import (
-    FORGOTTEN,
-    SENTENCES,
-    EvidencePiece,
-    ExplainedPart,
-    SubSessionEvidence,
-    ascending,
-    counted,
-    missing,
-    one_line,
-    said,
-)
+from projections.explain import evidence
 from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn
 
 PROMPTS_MAX = 200  # a sub-session of more prompts is explained by its first ones
@@ -37,7 +26,7 @@ class ExplainedSpan(msgspec.Struct, frozen=True):
     end: int
 
 
-class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
+class BooleanExplained(evidence.EvidencePiece, frozen=True, kw_only=True):
     """One boolean: the words that earned it, or what was missed."""
 
     earned: bool  # surely shown; where `unsure`, nobody can tell
@@ -73,7 +62,7 @@ class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     not_asked: list[BooleanName]  # habits of the sub-session that do not apply to its own intent
 
 
-class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
+class RubricExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     """The grade: `booleans` holds those that apply to the sub-session's intent."""
 
     judge: str
@@ -87,7 +76,7 @@ class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
     prompts_not_shown: int
 
 
-def rubric(facts: SubSessionEvidence) -> RubricExplained:
+def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
     row, intent, judged = facts.row, facts.row.intent, facts.row.judged_intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False))
@@ -129,14 +118,14 @@ def rubric(facts: SubSessionEvidence) -> RubricExplained:
         prompts_not_shown=len(facts.prompts) - len(shown),
         text=text,
         not_observed=[
-            *missing((silent, f"the text of {counted(silent, 'prompt')}")),
-            *missing((unread, f"the text of {counted(unread, 'prompt')}"), why=FORGOTTEN),
+            *evidence.missing((silent, f"the text of {evidence.counted(silent, 'prompt')}")),
+            *evidence.missing((unread, f"the text of {evidence.counted(unread, 'prompt')}"), why=evidence.FORGOTTEN),
         ],
-        positions=ascending(turn.position for turn in facts.turns),
+        positions=evidence.ascending(turn.position for turn in facts.turns),
     )
 
 
-def _habit(facts: SubSessionEvidence, shown: list[PromptExplained], name: BooleanName) -> HabitExplained:
+def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], name: BooleanName) -> HabitExplained:
     """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.body.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
@@ -165,7 +154,7 @@ def _habit(facts: SubSessionEvidence, shown: list[PromptExplained], name: Boolea
         apart = [kind_of(intent) for intent in others if intent is not None]
         if apart:
             kinds = ", ".join(dict.fromkeys(apart))
-            more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
+            more += f"; not asked of {evidence.counted(len(apart), 'prompt')}: it does not apply to {kinds}"
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
@@ -173,26 +162,26 @@ def _applies(name: BooleanName, own: Rubric) -> bool:
     return own.intent is not None and name in applicable(own.intent)
 
 
-def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
+def _prompt(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
     turn, own, intent = prompt.turn, prompt.body.rubric, facts.row.intent
     wanted = () if own.intent is None or intent is None else applicable(intent)
     not_asked = [name for name in wanted if not _applies(name, own)]
     judged = own.status == "ok" and own.intent is not None
     if prompt.body.unit_prompt_id is not None:
-        why = said("not_judged", "together")
+        why = evidence.said("not_judged", "together")
     elif judged and own.intent is not None:
         kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
         without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
         why = f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
     elif own.status == "skipped" and turn.prompt is not None:
-        why = f"Not judged: {SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
+        why = f"Not judged: {evidence.SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
     else:
-        why = SENTENCES["not_judged"].get(own.status, "Could not be judged.")
+        why = evidence.SENTENCES["not_judged"].get(own.status, "Could not be judged.")
     return PromptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
         position=turn.position,
-        quote=one_line(facts.text(prompt.body.prompt)),
+        quote=evidence.one_line(facts.text(prompt.body.prompt)),
         judge=own.judge,
         judge_status=own.status,
         text=why,
@@ -204,7 +193,7 @@ def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
     )
 
 
-def _booleans(facts: SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName, BooleanExplained]:
+def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
     own = prompt.body.rubric
     unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == prompt_id(prompt.turn))]
@@ -219,7 +208,7 @@ def _booleans(facts: SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName
             place = bisect_right(starts, found.span.start) - 1
             if text is not None:
                 span = ExplainedSpan(found.span.start - starts[place], found.span.end - starts[place])
-                quote = one_line(text[found.span.start : found.span.end])
+                quote = evidence.one_line(text[found.span.start : found.span.end])
         explained[name] = BooleanExplained(
             earned=name in own.earned,
             unsure=verdict.value is None,

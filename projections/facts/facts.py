@@ -19,31 +19,23 @@ from aggregates.retained import RetainedReading, retain_prompt, retain_response
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
 from aggregates.turns.turn import CapturedResponse
 from aggregates.turns.turns import Capture
+from projections.facts import rows as tables
 from projections.facts.reports import add_report
-from projections.facts.rows import (
-    BEGINNING_US,
-    Digesters,
-    Reprice,
-    Rows,
-    add_capture,
-    add_flags,
-    answer_price,
-    host_name,
-    trusted,
-)
 from projections.facts.telemetry import add_points, add_records
 from projections.reader import Reader, owner, pack
 
 
-def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
+def add_fact(
+    rows: tables.Rows, position: int, event: Event, digesters: tables.Digesters, prices: PriceBook | None
+) -> None:
     """The rows one fact stands for; `prices` is the newest valid catalog at the fact's place in the log."""
-    add_flags(rows, position, event)
+    tables.add_flags(rows, position, event)
     _add_arrival(rows, event)
     match event:
         case captures.SessionClaimed():
             rows.sessions.append((event.agent_session_id, *owner(event.scope)))
             # Captures may have been waiting for the claim: derive the session from its beginning.
-            rows.touched_times.append((event.agent_session_id, BEGINNING_US))
+            rows.touched_times.append((event.agent_session_id, tables.BEGINNING_US))
         case captures.PromptCaptured():
             _add_prompt(rows, position, event, digesters(event.developer_id))
         case captures.PromptAnswered():
@@ -59,7 +51,7 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
             _add_said(rows, position, event)
 
 
-def _add_arrival(rows: Rows, event: Event) -> None:
+def _add_arrival(rows: tables.Rows, event: Event) -> None:
     """That an agent sent something just now; what an import read of old is none."""
     match event:
         case captures.PromptCaptured():
@@ -74,12 +66,12 @@ def _add_arrival(rows: Rows, event: Event) -> None:
         rows.arrivals.append((*owner(event.scope), event.source, signal, event.received_at_us))
 
 
-def _add_said(rows: Rows, position: int, event: Event) -> None:
+def _add_said(rows: tables.Rows, position: int, event: Event) -> None:
     """What people, text models and orders say: the session of a capture is derived again from its turn on."""
     match event:
         case RequestsRepriced():
             order = str(event.organization_id), event.catalog_revision, event.from_us, event.to_us
-            rows.repricings.append(Reprice(position, *order))
+            rows.repricings.append(tables.Reprice(position, *order))
         case ReportEvent():
             add_report(rows, position, event)
         case captures.SetupCompleted():
@@ -98,35 +90,35 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.touched_captures.append(about[1])
 
 
-def _add_prompt(rows: Rows, position: int, event: captures.PromptCaptured, digester: Digester) -> None:
+def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured, digester: Digester) -> None:
     shown = retain_prompt(position, event.prompt, digester) or RetainedReading(position)
     capture = Capture(
         capture_id=event.prompt_id,
         kind="transcript" if event.source.endswith(captures.TRANSCRIPT_SUFFIX) else "plugin",
-        at_us=trusted(event.submitted_at_us, event.received_at_us),
+        at_us=tables.trusted(event.submitted_at_us, event.received_at_us),
         position=position,
-        host_prompt_id=host_name(event.host_prompt_id, event.agent_session_id),
+        host_prompt_id=tables.host_name(event.host_prompt_id, event.agent_session_id),
         text_digest=shown.text_digest,
         reading=shown.prompt,
         cwd_digest=event.cwd_digest,
     )
-    add_capture(rows, event.agent_session_id, capture)
+    tables.add_capture(rows, event.agent_session_id, capture)
 
 
 def _add_answer(
-    rows: Rows, position: int, event: captures.PromptAnswered, digester: Digester, prices: PriceBook | None
+    rows: tables.Rows, position: int, event: captures.PromptAnswered, digester: Digester, prices: PriceBook | None
 ) -> None:
     shown = retain_response(position, event.response, digester)
     answer = CapturedResponse(
         # Times that hang on the prompt's own time are settled when the turn is built.
-        at_us=trusted(event.responded_at_us, event.received_at_us),
+        at_us=tables.trusted(event.responded_at_us, event.received_at_us),
         timed=event.responded_at_us is not None,
         position=position,
         reading=None if shown is None else shown.response,
         cache_write_tokens=event.cache_creation_tokens,
         **{name: getattr(event, name) for name in _AS_TOLD},
     )
-    capture_id, price = str(event.prompt_id), answer_price(prices, answer, answer.at_us)
+    capture_id, price = str(event.prompt_id), tables.answer_price(prices, answer, answer.at_us)
     told = event.agent_session_id, event.content_digest, event.received_at_us, position
     rows.answers.append((capture_id, *told, pack(answer), None if price is None else pack(price)))
     rows.touched_captures.append(capture_id)
@@ -149,9 +141,11 @@ GiveWay = Callable[[], None]  # called often during long work; it may sleep for 
 Priced = tuple[Fact, PriceBook | None]  # a fact with the newest valid catalog at its place in the log
 
 
-def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay | None = None) -> tuple[Rows, Broken]:
+def read_rows(
+    facts: Sequence[Priced], digesters: tables.Digesters, give_way: GiveWay | None = None
+) -> tuple[tables.Rows, Broken]:
     """The rows of facts, and what is wrong with those that break a rule."""
-    rows = Rows()
+    rows = tables.Rows()
     try:
         for fact, book in facts:
             add_fact(rows, fact.position, fact.event, digesters, book)
@@ -163,12 +157,12 @@ def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay |
     return rows, []
 
 
-def read_singly(facts: Iterable[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
+def read_singly(facts: Iterable[Priced], digesters: tables.Digesters) -> tuple[tables.Rows, Broken]:
     """The same one by one: nothing is kept of a fact that breaks a rule."""
-    rows = Rows()
+    rows = tables.Rows()
     broken: Broken = []
     for fact, book in facts:
-        own = Rows()
+        own = tables.Rows()
         try:
             add_fact(own, fact.position, fact.event, digesters, book)
             rows.extend(own)

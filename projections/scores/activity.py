@@ -21,19 +21,7 @@ from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, wh
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import (
-    IN_RANGE,
-    NANO,
-    NEWEST_FIRST,
-    QUALIFIES,
-    SETTLED,
-    SHOWN_CRUSHED,
-    UNCLASSIFIED,
-    WHOLE_TOKENS,
-    select,
-    started_in,
-    turns_in,
-)
+from projections.sub_sessions import rows as goals
 
 REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
@@ -89,21 +77,21 @@ def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: 
     active = dict(active_times(reader.db, scope, window))
     items = [
         row.shown_as(TaskTime, active_seconds=active[row.sub_session_id] / US_PER_SECOND)
-        for row in select(reader, scope, IN_RANGE + NEWEST_FIRST, window, limit=limit, offset=offset)
+        for row in goals.select(reader, scope, goals.IN_RANGE + goals.NEWEST_FIRST, window, limit=limit, offset=offset)
     ]
     return TaskTimes(items, sum(active.values()) / US_PER_SECOND)
 
 
 def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
     """The active microseconds of every sub-session of the range."""
-    query = f"SELECT s.sub_session_id, s.active_us {started_in()}"
+    query = f"SELECT s.sub_session_id, s.active_us {goals.started_in()}"
     for name, active in db.execute(query, bound(scope, window)):
         # Where a turn was long: more may be seen within a turn that stays as it is, so it is not stored.
         if active is not None:
             yield name, active
             continue
         seen_us: list[int] = []
-        for turn in turns_in(db, name):
+        for turn in goals.turns_in(db, name):
             seen_us += (turn.started_us, turn.last_activity_us)
             if turn.last_activity_us - turn.started_us > IDLE_US:
                 seen_us += (at_us for at_us, seen in _observations(db, turn) if seen.kind not in NO_ACTIVITY)
@@ -123,7 +111,7 @@ _FILES = f"""
 WITH touched AS (
     SELECT f.*, s.started_us,
         row_number() OVER (PARTITION BY f.digest ORDER BY s.started_us, s.sub_session_id) AS place
-    {started_in("JOIN sub_session_files f ON f.sub_session_id = s.sub_session_id ")}
+    {goals.started_in("JOIN sub_session_files f ON f.sub_session_id = s.sub_session_id ")}
 )
 SELECT digest, count(*), sum(edits), sum(edits_without_lines), max(position) FILTER (WHERE place = 1),
     max(path_start) FILTER (WHERE place = 1), max(path_end) FILTER (WHERE place = 1),
@@ -140,7 +128,7 @@ def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int)
     rows = reader.db.execute(_FILES, bound(scope, window, limit=limit, offset=offset)).fetchall()
     paths = [TextRef(row[4], "words", Span(row[5], row[6])) for row in rows]
     texts = reader.texts(paths)
-    turns = cache(partial(turns_in, reader.db))  # the files of a page lie mostly in the same few sub-sessions
+    turns = cache(partial(goals.turns_in, reader.db))  # the files of a page lie mostly in the same few sub-sessions
     shown = []
     for path, (digest, count, edits, without_lines, _, _, _, seen, *halves) in zip(paths, rows, strict=True):
         added, removed = (None, None) if without_lines else whole_sums(halves)
@@ -175,13 +163,14 @@ def _touched_us(db: sqlite3.Connection, turn: Turn, digest: int, since_us: int) 
 
 def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[ModelTask]:
     """One row for each pair of model and intent class, the most frequent first."""
-    query = f"SELECT s.intent, {QUALIFIES}, {SHOWN_CRUSHED}, s.rework_of IS NOT NULL, s.models {started_in()}"
+    told = f"s.intent, {goals.QUALIFIES}, {goals.SHOWN_CRUSHED}, s.rework_of IS NOT NULL, s.models"
+    query = f"SELECT {told} {goals.started_in()}"
     pairs: defaultdict[tuple[str | None, str], list[tuple[Tally, ModelTotals]]] = defaultdict(list)
     for intent, qualifies, crushed, rework, models in reader.db.execute(query, bound(scope, window)):
         undecided = bool(qualifies) and crushed is None
         one = Tally(bool(qualifies), bool(crushed), undecided, undecided and not rework)
         for totals in unpack(models, list[ModelTotals]):
-            pairs[totals.model, intent or UNCLASSIFIED].append((one, totals))
+            pairs[totals.model, intent or goals.UNCLASSIFIED].append((one, totals))
     ranked = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[0][0] or "", pair[0][1]))
     shown = []
     for (model, intent_class), rows in ranked[offset : offset + limit]:
@@ -201,7 +190,7 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
                 interval=tally.interval(),
                 total_tokens=None if unreported else sum(each.tokens for each in asked),
                 unreported_sub_sessions=unreported,
-                cost_usd=sum(each.cost_usd_nano for each in asked) / NANO if priced else None,
+                cost_usd=sum(each.cost_usd_nano for each in asked) / goals.NANO if priced else None,
                 unpriced_requests=unpriced,
                 lower_bound_requests=sum(each.lower_bound_requests for each in asked),
             )
@@ -295,7 +284,7 @@ def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset:
 
 def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[TriviaPoint]:
     """Settled sub-sessions below the floor that started in the range, by the period they started in."""
-    query = f"SELECT s.started_us, s.trivia_reason {started_in()} AND {SETTLED} AND NOT s.floor_passed"
+    query = f"SELECT s.started_us, s.trivia_reason {goals.started_in()} AND {goals.SETTLED} AND NOT s.floor_passed"
     by_period = zip(periods, sorted_into(periods, reader.db.execute(query, bound(scope, window))), strict=True)
     return [
         TriviaPoint(iso(period.start_us), len(found), [ReasonCount(each, found.count(each)) for each in REASONS])
@@ -337,8 +326,8 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
     rate, graded = score(reader, scope, "daily", (day,)), insight_summary(reader, scope, "daily", (day,))
     throttled = personal_throttle(reader, scope, day)
     query = (
-        f"SELECT {SETTLED} AND NOT s.floor_passed, coalesce({WHOLE_TOKENS}, 0), s.requests, s.cost_usd_nano, "
-        f"s.unpriced_requests, s.lower_bound_requests, s.detail {started_in()}"
+        f"SELECT {goals.SETTLED} AND NOT s.floor_passed, coalesce({goals.WHOLE_TOKENS}, 0), s.requests, "
+        f"s.cost_usd_nano, s.unpriced_requests, s.lower_bound_requests, s.detail {goals.started_in()}"
     )
     rows = reader.db.execute(query, bound(scope, day)).fetchall()
     trivia, tokens, _, cost_usd_nano, unpriced, lower_bound = (sum(row[n] for row in rows) for n in range(6))
@@ -362,7 +351,7 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         prompts=reader.db.execute(prompts, bound(scope, day)).fetchone()[0],
         tokens=None if unreported else tokens,
         unreported_sub_sessions=unreported,
-        cost_usd=cost_usd_nano / NANO if priced else None,
+        cost_usd=cost_usd_nano / goals.NANO if priced else None,
         unpriced_requests=unpriced,
         lower_bound_requests=lower_bound,
         active_seconds=sum(us for _, us in active_times(reader.db, scope, day)) / US_PER_SECOND,

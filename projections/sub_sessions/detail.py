@@ -14,20 +14,8 @@ from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader, TextRef, bodies
+from projections.sub_sessions import rows as goals
 from projections.sub_sessions.listing import Booleans, SpeedRow
-from projections.sub_sessions.rows import (
-    NANO,
-    TITLE_CHARS_MAX,
-    Applicabilities,
-    applicability,
-    booleans,
-    find,
-    judged_turns,
-    letter,
-    one_line,
-    resolve,
-    turns_in,
-)
 
 FILES_MAX = 500  # of a sub-session that touched more files, those edited most are shown
 PAGE_CHARS_MAX = 16 * 1024 * 1024
@@ -92,7 +80,7 @@ class OwnRubric(Booleans, frozen=True, kw_only=True):
     confidence: float
     score: float | None
     letter_grade: str | None  # 100 x true / sure; None where fewer than two booleans are sure
-    applicability: Applicabilities
+    applicability: goals.Applicabilities
     unsure_count: int
     judge_status: str
     judge: str
@@ -123,7 +111,7 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionDetail | None:
     """One sub-session, under its present or any former id; None where the developer has none of it."""
-    row = find(reader, scope, sub_session_id)
+    row = goals.find(reader, scope, sub_session_id)
     if row is None:
         return None
     floor, query = row.detail.floor, "SELECT models FROM sub_sessions WHERE sub_session_id = ?"
@@ -139,7 +127,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
                 each.model,
                 each.requests,
                 each.tokens or None if not each.unmeasured_requests else None,
-                None if each.unpriced_requests else each.cost_usd_nano / NANO,
+                None if each.unpriced_requests else each.cost_usd_nano / goals.NANO,
                 each.unpriced_requests,
                 each.unmeasured_requests,
             )
@@ -158,7 +146,7 @@ def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
     spoken = session_gaps(reader.db, {arc.agent_session_id for arc in arcs})
     asked = [
         (place, turn)
-        for place, turn in enumerate(turns_in(reader.db, sub_session_id) if chances else ())
+        for place, turn in enumerate(goals.turns_in(reader.db, sub_session_id) if chances else ())
         if turn.turn_id in chances and turn.turn_id not in spoken
     ]
     refs = {turn.turn_id: text_of(turn, "title") for _, turn in asked}
@@ -168,7 +156,7 @@ def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
             split_turn_idx=place,
             prompt_id=prompt_id(turn),
             submitted_at=iso(turn.started_us),
-            preview=one_line(texts, refs[turn.turn_id], TITLE_CHARS_MAX),
+            preview=goals.one_line(texts, refs[turn.turn_id], goals.TITLE_CHARS_MAX),
             chance=chances[turn.turn_id],
         )
         for place, turn in asked
@@ -195,13 +183,13 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     None where the developer has none of it. A page of very long texts is shorter than its limit, but never empty
     before the end.
     """
-    current = resolve(reader, scope, sub_session_id)
+    current = goals.resolve(reader, scope, sub_session_id)
     if current is None:
         return None
     rows: list[PromptRow] = []
     characters = 0
     # One at a time, so that no more texts are held than are shown.
-    for turn, body, standing_score in judged_turns(reader.db, str(current), limit, offset):
+    for turn, body, standing_score in goals.judged_turns(reader.db, str(current), limit, offset):
         refs, usage = (body.prompt, response_ref(reader.db, turn)), body.usage
         texts = reader.texts(refs)
         prompt, response = (None if ref is None else texts[ref] for ref in refs)
@@ -214,12 +202,12 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
                 intent_class=rubric.intent,
                 confidence=rubric.confidence,
                 score=own.score,
-                letter_grade=letter(own),
-                applicability=applicability(rubric.intent, own),
+                letter_grade=goals.letter(own),
+                applicability=goals.applicability(rubric.intent, own),
                 unsure_count=len(rubric.unsure),
                 judge_status=rubric.status,
                 judge=rubric.judge,
-                **booleans(own),
+                **goals.booleans(own),
             )
         row = PromptRow(
             prompt_id=prompt_id(turn),
@@ -230,7 +218,7 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
             elapsed_ms=body.elapsed_ms,
             tokens=None if unmeasured else sum(each.tokens for each in usage) or None,
             model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
-            cost_usd=sum(each.cost_usd_nano for each in usage) / NANO if usage and not unpriced else None,
+            cost_usd=sum(each.cost_usd_nano for each in usage) / goals.NANO if usage and not unpriced else None,
             unpriced_requests=unpriced,
             unmeasured_requests=unmeasured,
             judge_status=rubric.status,
@@ -277,7 +265,7 @@ class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
 
 def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown] | None:
     """The turns in time order; None where the developer has no such sub-session."""
-    current = resolve(reader, scope, sub_session_id)
+    current = goals.resolve(reader, scope, sub_session_id)
     if current is None:
         return None
     work = ("edits", "lines_added", "lines_removed", "tool_calls", "tool_errors", "observed")
@@ -289,5 +277,5 @@ def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown
             answered=turn.answered,
             **{name: getattr(turn.work, name) for name in work},
         )
-        for turn in turns_in(reader.db, str(current))
+        for turn in goals.turns_in(reader.db, str(current))
     ]

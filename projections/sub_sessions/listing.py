@@ -14,20 +14,7 @@ from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
 from projections.derive.sessions import neighbour, session_gaps
 from projections.reader import Reader, bound, unpack
-from projections.sub_sessions.rows import (
-    IN_RANGE,
-    NEWEST_FIRST,
-    OUTCOME,
-    SETTLED,
-    Applicabilities,
-    GoalOutcome,
-    SubSessionRow,
-    find,
-    owned,
-    resolve,
-    select,
-    turns_in,
-)
+from projections.sub_sessions import rows as goal_rows
 
 SEARCHED_MAX = 2_000
 """So many goals are looked through for words or an agent: what they hold of these is read from the log."""
@@ -60,7 +47,7 @@ class RubricItem(GradedItem, frozen=True, kw_only=True):
     summary: str | None
     title_source: str
     confidence: float | None
-    applicability: Applicabilities
+    applicability: goal_rows.Applicabilities
     judge_status: str
     judge_reason: str | None  # why it is unclassified, where that is known: `language`
 
@@ -126,29 +113,33 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     lower_bound_requests: int
 
 
-_WORK = f"AND {SETTLED} AND s.floor_passed "
+_WORK = f"AND {goal_rows.SETTLED} AND s.floor_passed "
 
 
 def rubric_items(
     reader: Reader, scope: Scope, limit: int, offset: int, window: Window | None = None
 ) -> list[RubricItem]:
     """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
-    where = _WORK + ("" if window is None else IN_RANGE) + NEWEST_FIRST
-    return [row.shown_as(RubricItem) for row in select(reader, scope, where, window, limit=limit, offset=offset)]
+    where = _WORK + ("" if window is None else goal_rows.IN_RANGE) + goal_rows.NEWEST_FIRST
+    return [
+        row.shown_as(RubricItem) for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
+    ]
 
 
 def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SpeedRow]:
     """The scored sub-sessions that started in the window: as many as its `total_count`, newest first."""
-    where = _WORK + "AND s.intent IS NOT NULL " + IN_RANGE + NEWEST_FIRST
-    return [row.shown_as(SpeedRow) for row in select(reader, scope, where, window, limit=limit, offset=offset)]
+    where = _WORK + "AND s.intent IS NOT NULL " + goal_rows.IN_RANGE + goal_rows.NEWEST_FIRST
+    return [
+        row.shown_as(SpeedRow) for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
+    ]
 
 
 def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TriviaItem]:
     """Settled sub-sessions below the floor that started in the window, newest first."""
-    where = f"AND {SETTLED} AND NOT s.floor_passed " + IN_RANGE + NEWEST_FIRST
+    where = f"AND {goal_rows.SETTLED} AND NOT s.floor_passed " + goal_rows.IN_RANGE + goal_rows.NEWEST_FIRST
     return [
         row.shown_as(TriviaItem, reason=row.trivia_reason or "too_few_turns", created_at=iso(row.started_us))
-        for row in select(reader, scope, where, window, limit=limit, offset=offset)
+        for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
     ]
 
 
@@ -159,7 +150,9 @@ def realtime(
     where = "" if from_us is None else "AND s.started_us >= :start "
     where += "" if agent_session_id is None else "AND s.agent_session_id = :session "
     more: dict[str, Any] = {"start": from_us, "session": agent_session_id, "limit": limit, "offset": offset}
-    return [row.shown_as(RealtimeRow) for row in select(reader, scope, where + NEWEST_FIRST, **more)]
+    return [
+        row.shown_as(RealtimeRow) for row in goal_rows.select(reader, scope, where + goal_rows.NEWEST_FIRST, **more)
+    ]
 
 
 def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:
@@ -180,14 +173,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     window: Window | None = None
     kind: Intent | None = None
-    outcome: GoalOutcome | None = None
+    outcome: goal_rows.GoalOutcome | None = None
     agent: str | None = None
     said: bool = False  # only those that a person said something about
     words: str = ""
 
 
 class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
-    rows: list[SubSessionRow]
+    rows: list[goal_rows.SubSessionRow]
     total: int | None  # how many there are; None where they were looked through
     more: bool
     searched: int = 0  # how many were looked through for words or an agent; 0 without either
@@ -197,16 +190,18 @@ class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
 def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int) -> GoalPage:
     """The newest first. What was said is sealed in the log, so it is read, up to a bound that is told."""
     named = {"kind": wanted.kind, "outcome": wanted.outcome}
-    where = IN_RANGE + ("AND s.overridden " if wanted.said else "")
+    where = goal_rows.IN_RANGE + ("AND s.overridden " if wanted.said else "")
     where += "" if wanted.kind is None else "AND s.intent = :kind "
-    where += "" if wanted.outcome is None else f"AND {OUTCOME} = :outcome "
+    where += "" if wanted.outcome is None else f"AND {goal_rows.OUTCOME} = :outcome "
     window, words = wanted.window or Window(0, 2**62), wanted.words.casefold().split()
-    page = partial(select, reader, scope, where + NEWEST_FIRST, window, **named)
+    page = partial(goal_rows.select, reader, scope, where + goal_rows.NEWEST_FIRST, window, **named)
     if not words and wanted.agent is None:
         rows = with_agents(reader, page(limit=limit, offset=offset))
-        (total,) = reader.db.execute(f"SELECT count(*) {owned()}{where}", bound(scope, window, **named)).fetchone()
+        (total,) = reader.db.execute(
+            f"SELECT count(*) {goal_rows.owned()}{where}", bound(scope, window, **named)
+        ).fetchone()
         return GoalPage(rows=rows, total=total, more=offset + len(rows) < total)
-    found: list[SubSessionRow] = []
+    found: list[goal_rows.SubSessionRow] = []
     searched, complete = 0, False
     while not complete and searched < SEARCHED_MAX and len(found) <= offset + limit:
         rows = page(limit=_READ_AT_ONCE, offset=searched)
@@ -217,7 +212,7 @@ def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int)
     return GoalPage(rows=shown, total=None, more=more, searched=searched, complete=complete)
 
 
-def with_agents(reader: Reader, rows: list[SubSessionRow]) -> list[SubSessionRow]:
+def with_agents(reader: Reader, rows: list[goal_rows.SubSessionRow]) -> list[goal_rows.SubSessionRow]:
     """The same rows, with the agent that was worked with where it is known."""
     places = {row.sub_session_id: ref.position for row in rows if (ref := row.detail.first_title) is not None}
     sources = reader.sources(places.values())
@@ -226,9 +221,9 @@ def with_agents(reader: Reader, rows: list[SubSessionRow]) -> list[SubSessionRow
     return rows
 
 
-def goal_row(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:
+def goal_row(reader: Reader, scope: Scope, sub_session_id: UUID) -> goal_rows.SubSessionRow | None:
     """One goal, under its present or any former id; None where the developer has none of it."""
-    row = find(reader, scope, sub_session_id)
+    row = goal_rows.find(reader, scope, sub_session_id)
     return None if row is None else with_agents(reader, [row])[0]
 
 
@@ -259,10 +254,10 @@ class Overridable(msgspec.Struct, frozen=True):
 
 def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridable | None:
     """The sub-session under its present or any former id; None where the developer has none of it."""
-    current = resolve(reader, scope, sub_session_id)
+    current = goal_rows.resolve(reader, scope, sub_session_id)
     if current is None:
         return None
-    turns = turns_in(reader.db, str(current))
+    turns = goal_rows.turns_in(reader.db, str(current))
     following = neighbour(reader.db, turns[-1], ">")
     # The arc that holds the turn of this id; a sub-session that was joined of several is called by its first.
     query = (

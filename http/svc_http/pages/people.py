@@ -12,16 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.audit import Act, within
 from aggregates.event import Scope
 from aggregates.people import acts
-from aggregates.people.directory import (
-    Developer,
-    Key,
-    Membership,
-    Organization,
-    Team,
-    TeamMembership,
-    forget_requests,
-    stays_in,
-)
+from aggregates.people import directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, equal_windows, parse_instant
 from projections.reports import team_day, withheld
@@ -53,7 +44,7 @@ SAID: Mapping[str, str] = {
     "taken-out": "{name} is in the team no longer.",
 }
 """What the page says after a button about a member, by the word in its address."""
-_R = TypeVar("_R", Key, Membership, Team)
+_R = TypeVar("_R", records.Key, records.Membership, records.Team)
 _HAS_BEGUN = (
     "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
     "let a browser in, with a key that they make on the page Mine; or whoever runs the server, with `svc open`"
@@ -64,7 +55,9 @@ routes = Routes()
 @routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
 async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
     directory, words = call.service.directory, SAID.get(call.query.get("said", ""))
-    members = [each for each in directory.all(Membership) if call.organization_id in (None, each.organization_id)]
+    members = [
+        each for each in directory.all(records.Membership) if call.organization_id in (None, each.organization_id)
+    ]
     values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
     # About a member whom the caller looks after: the address may be made up.
     about = [each.developer_id for each in members if str(each.id) == call.query.get("about", "")]
@@ -76,14 +69,14 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) 
 def _houses(call: ByOperator) -> list[dict[str, Any]]:
     """Organizations with their people and teams."""
     directory = call.service.directory
-    developers = {each.id: each for each in directory.all(Developer)}
-    keys = [call.service.uses.shown(each) for each in directory.all(Key) if not each.revoked]
-    members = [each for each in directory.all(Membership) if each.active]
-    stays = [each for each in directory.all(TeamMembership) if each.active]
-    asked = forget_requests(directory)
+    developers = {each.id: each for each in directory.all(records.Developer)}
+    keys = [call.service.uses.shown(each) for each in directory.all(records.Key) if not each.revoked]
+    members = [each for each in directory.all(records.Membership) if each.active]
+    stays = [each for each in directory.all(records.TeamMembership) if each.active]
+    asked = records.forget_requests(directory)
     closed = set() if call.by is None else begun(directory, call.service.uses) - {call.by}
 
-    def person(member: Membership) -> dict[str, Any]:
+    def person(member: records.Membership) -> dict[str, Any]:
         return {
             "membership": member,
             "developer": developers[member.developer_id],
@@ -98,11 +91,11 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
             "people": [person(each) for each in members if each.organization_id == organization.id],
             "teams": [
                 (team, [(stay, developers[stay.developer_id]) for stay in stays if stay.team_id == team.id])
-                for team in directory.all(Team)
+                for team in directory.all(records.Team)
                 if team.active and team.organization_id == organization.id
             ],
         }
-        for organization in directory.all(Organization)
+        for organization in directory.all(records.Organization)
         if call.organization_id in (None, organization.id)
     ]
 
@@ -133,7 +126,9 @@ def _id_sent(text: str) -> UUID:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
 
 
-async def _done(call: ByOperator, said: str, about: Membership | None, *commands: acts.PeopleAct) -> TrioResponse:
+async def _done(
+    call: ByOperator, said: str, about: records.Membership | None, *commands: acts.PeopleAct
+) -> TrioResponse:
     for command in commands:
         await call.act(command)
     return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
@@ -160,7 +155,7 @@ async def invite(call: ByOperator) -> Response:
 
 @routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
 async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
-    scope = _looked_after(call, Membership, membership_id).scope
+    scope = _looked_after(call, records.Membership, membership_id).scope
     name = call.service.directory.name_of(scope.developer_id) or ""
     if not await may_let_in(call.service, call.by, scope.developer_id):
         raise HttpError(409, _HAS_BEGUN.format(name=name[:SHOWN_CHARACTERS]))
@@ -179,19 +174,19 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, membership_id: UUID) -> Response:
     role = chosen("role", (await form_of(call)).get("role", ""), ROLES)
-    member = _looked_after(call, Membership, membership_id)
+    member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "role-set", member, acts.ChangeMembership(membership_id=member.id, role=role))
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
 async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
-    member = _looked_after(call, Membership, membership_id)
+    member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "member-ended", member, acts.EndMembership(membership_id=member.id))
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
 async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
-    member = _looked_after(call, Membership, membership_id)
+    member = _looked_after(call, records.Membership, membership_id)
     browsers = sign_ins_of(call.service.directory, member.scope, call.service.now_us())
     ends = [acts.EndSignIn(sign_in_id=each.id, administered=True) for each in browsers]
     return await _done(call, "signed-out", member, *ends)
@@ -199,7 +194,7 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
 
 @routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
-    member = call.service.directory.membership(_looked_after(call, Key, key_id).scope)
+    member = call.service.directory.membership(_looked_after(call, records.Key, key_id).scope)
     return await _done(call, "key-revoked", member, acts.RevokeKey(credential_id=key_id))
 
 
@@ -215,17 +210,17 @@ async def form_team(call: ByOperator) -> Response:
 
 @routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
-    _looked_after(call, Team, team_id)
-    member = _looked_after(call, Membership, _id_sent((await form_of(call)).get("member", "")))
+    _looked_after(call, records.Team, team_id)
+    member = _looked_after(call, records.Membership, _id_sent((await form_of(call)).get("member", "")))
     stay = acts.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, "put-in", member, stay)
 
 
 @routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
 async def take_out(call: ByOperator, stay_id: UUID) -> Response:
-    stay = call.service.directory.get(TeamMembership, stay_id)
+    stay = call.service.directory.get(records.TeamMembership, stay_id)
     missing, team_id = f"no team membership {stay_id} here", None if stay is None else stay.team_id
-    house = _looked_after(call, Team, team_id, missing).organization_id
+    house = _looked_after(call, records.Team, team_id, missing).organization_id
     member = None if stay is None else call.service.directory.membership(Scope(house, stay.developer_id))
     return await _done(call, "taken-out", member, acts.RemoveTeamMember(team_membership_id=stay_id))
 
@@ -235,16 +230,18 @@ async def team(call: BySignIn) -> Response:
     directory, zone = call.service.directory, call.own_zone
     asked, teams = call.query.get("team"), directory.teams_of(call.scope)
     chosen = next(iter(teams), None) if asked is None else team_of(call, path_id(asked, "team_id"))
-    organization = directory.get(Organization, call.scope.organization_id)
+    organization = directory.get(records.Organization, call.scope.organization_id)
     assert organization is not None, "a member's organization is there"
-    members = [each for each in directory.all(Membership) if each.active and each.organization_id == organization.id]
+    members = [
+        each for each in directory.all(records.Membership) if each.active and each.organization_id == organization.id
+    ]
     owners = [directory.name_of(each.developer_id) for each in members if each.role == "owner"]
     if chosen is None:
         return await call.show("organization/team.html", team=None, owners=owners)
     # Each day is a read for each member.
     name, window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30")}, months=True)
-    days, inside = days_of(call, window), stays_in(directory, chosen, window, zone)
-    by_day = [stays_in(directory, chosen, each, zone) for each in days]
+    days, inside = days_of(call, window), records.stays_in(directory, chosen, window, zone)
+    by_day = [records.stays_in(directory, chosen, each, zone) for each in days]
     counts, impact = await call.read(
         lambda reader, scope: (
             [team_day(reader, scope, each, labels=False) for each in by_day],
@@ -261,7 +258,7 @@ async def team(call: BySignIn) -> Response:
         "organization/team.html",
         team=chosen,
         owners=owners,
-        since=min(each.started_at for each in directory.all(TeamMembership) if each.team_id == chosen.id),
+        since=min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
         period=name,
         periods=periods,
         days=shown[::-1],
@@ -287,8 +284,8 @@ SERVER = OPERATOR_NAV[0][0]
 @routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
 async def server(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    asked, directory = forget_requests(call.service.directory), call.service.directory
-    asking = [(each, asked[each.id]) for each in directory.all(Developer) if each.id in asked]
+    asked, directory = records.forget_requests(call.service.directory), call.service.directory
+    asking = [(each, asked[each.id]) for each in directory.all(records.Developer) if each.id in asked]
     shown = await call.service.status(by_kind=False)
     return await call.show("organization/server.html", shown=shown, asking=asking)
 
@@ -314,7 +311,7 @@ async def audit(call: ByOperator) -> Response:
         "organization/audit.html",
         acts=acts[: -ACTS_SHOWN - 1 : -1],
         total=len(acts),
-        organizations={str(each.id): each.name for each in call.service.directory.all(Organization)},
+        organizations={str(each.id): each.name for each in call.service.directory.all(records.Organization)},
         asked=asked,
         query=f"?{urlencode(asked)}" if any(asked.values()) else "",
     )

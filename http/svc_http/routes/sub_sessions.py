@@ -21,19 +21,8 @@ from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
 from projections.sub_sessions.rows import find, resolve
+from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
-from svc_http.params import (
-    FROM_TO,
-    PAGE,
-    SHOWN_CHARACTERS,
-    SINCE,
-    WINDOW,
-    ByKey,
-    Parameter,
-    Schema,
-    clamped,
-    text_parameter,
-)
 from svc_http.ports import Standing
 from svc_http.routing import Plain, Routes, caller_of_api
 
@@ -42,11 +31,11 @@ _V3 = "/v1/score_v3"
 _ONE = f"{_V3}/sub-sessions/<sub_session_id>"
 _NOT_YOURS = {404: "No sub-session of that id is the caller's."}
 _SESSIONS = (
-    text_parameter("agent_session_id", "Sub-sessions of this agent session only."),
-    text_parameter("claude_session_id", "Another name of `agent_session_id`."),
+    params.text_parameter("agent_session_id", "Sub-sessions of this agent session only."),
+    params.text_parameter("claude_session_id", "Another name of `agent_session_id`."),
 )
-_WINDOW_DAYS = clamped("window_days", 28, 90, "The last so many days")
-_REALTIME = (SINCE, *_SESSIONS, *PAGE)
+_WINDOW_DAYS = params.clamped("window_days", 28, 90, "The last so many days")
+_REALTIME = (params.SINCE, *_SESSIONS, *params.PAGE)
 _LIVE = "Sub-sessions as they stand now, newest first."
 log = structlog.get_logger()
 routes = Routes()
@@ -55,19 +44,19 @@ routes = Routes()
 # --- lists ----------------------------------------------------------------------------------------------------
 
 
-@routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", PAGE)
-async def graded(call: ByKey) -> list[RubricItem]:
+@routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", params.PAGE)
+async def graded(call: params.ByKey) -> list[RubricItem]:
     return await call.read(listing.rubric_items, *call.page())
 
 
-@routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*FROM_TO, *PAGE))
-async def graded_in_range(call: ByKey) -> list[RubricItem]:
+@routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*params.FROM_TO, *params.PAGE))
+async def graded_in_range(call: params.ByKey) -> list[RubricItem]:
     return await call.read(listing.rubric_items, *call.page(), call.from_and_to(call.own_zone))
 
 
 def _of_window(path: str, query: Callable[[Reader, Scope, Window, int, int], object], about: str) -> None:
-    @routes(f"GET {_V3}/{path}", about, (WINDOW, *PAGE), answers=query)
-    async def handler(call: ByKey) -> object:
+    @routes(f"GET {_V3}/{path}", about, (params.WINDOW, *params.PAGE), answers=query)
+    async def handler(call: params.ByKey) -> object:
         return await call.read(query, call.current_window(), *call.page())
 
 
@@ -76,13 +65,13 @@ _of_window("trivia", listing.trivia, "What fell below the substance floor, and w
 
 
 @routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, _REALTIME, listeners="both")
-async def realtime(call: ByKey) -> list[listing.RealtimeRow]:
+async def realtime(call: params.ByKey) -> list[listing.RealtimeRow]:
     session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
     return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
 
 
 @routes("GET /v1/sub-sessions/accuracy", "How often people let stand what was judged.", (_WINDOW_DAYS,))
-async def accuracy(call: ByKey) -> listing.Accuracy:
+async def accuracy(call: params.ByKey) -> listing.Accuracy:
     days = _WINDOW_DAYS.read(call.query)
     return await call.read(listing.accuracy, days, call.service.now_us() - days * US_PER_DAY)
 
@@ -96,18 +85,18 @@ class EditBody(msgspec.Struct):
 
 
 @routes(f"GET {_ONE}", "One sub-session, under its present or a former id.", refuses=_NOT_YOURS)
-async def detail(call: ByKey, sub_session_id: UUID) -> SubSessionDetail:
+async def detail(call: params.ByKey, sub_session_id: UUID) -> SubSessionDetail:
     return found(await call.read(sub_session_detail, sub_session_id), _missing(sub_session_id))
 
 
-@routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", PAGE, refuses=_NOT_YOURS)
-@routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", PAGE, refuses=_NOT_YOURS)
-async def prompts(call: ByKey, sub_session_id: UUID) -> list[PromptRow]:
+@routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", params.PAGE, refuses=_NOT_YOURS)
+@routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", params.PAGE, refuses=_NOT_YOURS)
+async def prompts(call: params.ByKey, sub_session_id: UUID) -> list[PromptRow]:
     return found(await call.read(prompt_rows, sub_session_id, *call.page()), _missing(sub_session_id))
 
 
 @routes(f"GET {_ONE}/explain", "Why it is what it is.", refuses=_NOT_YOURS)
-async def explain(call: ByKey, sub_session_id: UUID) -> Explanation:
+async def explain(call: params.ByKey, sub_session_id: UUID) -> Explanation:
     rules_version = call.service.settings.rules_version
     return found(await call.read(explanation, sub_session_id, rules_version), _missing(sub_session_id))
 
@@ -118,7 +107,7 @@ def _missing(sub_session_id: UUID) -> str:
 
 
 @routes(f"PATCH {_ONE}", "Name a sub-session.", refuses=_NOT_YOURS)
-async def edit(call: ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
+async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
     turn_id = found(await call.read(resolve, sub_session_id), _missing(sub_session_id))
@@ -164,7 +153,7 @@ _ACTIONS = {  # field → the actions that are legal for it
 
 
 @routes("POST /v1/sub-sessions/<sub_session_id>/override", "Say otherwise than what was judged.")
-async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
+async def override(call: params.ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
     """With the sub-session's id as it is from then on. Whatever is wrong, the id too, is a 400."""
     known, command = await command_of(call, body, sub_session_id)
     accepted(await call.service.send(command))
@@ -173,14 +162,16 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
 
 
 async def command_of(
-    call: ByKey, body: OverrideBody, sub_session_id: str
+    call: params.ByKey, body: OverrideBody, sub_session_id: str
 ) -> tuple[Overridable, said.Override | said.EditTitle]:
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
-        raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
+        raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[: params.SHOWN_CHARACTERS]!r}")
     if action not in legal:
-        raise HttpError(400, f"action of {field} must be one of {', '.join(legal)}, not {action[:SHOWN_CHARACTERS]!r}")
-    unknown = HttpError(400, f"no sub-session {sub_session_id[:SHOWN_CHARACTERS]!r} of yours")
+        raise HttpError(
+            400, f"action of {field} must be one of {', '.join(legal)}, not {action[: params.SHOWN_CHARACTERS]!r}"
+        )
+    unknown = HttpError(400, f"no sub-session {sub_session_id[: params.SHOWN_CHARACTERS]!r} of yours")
     try:
         wanted = UUID(sub_session_id)
     except ValueError as error:
@@ -261,7 +252,7 @@ LOOK_SECONDS = 0.25  # between two looks whether its key still stands; views mov
 STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
 STREAMS_PER_DEVELOPER_MAX = 16  # a dashboard in as many tabs and on as many machines
 RECONNECT_MS = 3_000  # when a browser tries again after a stream has ended
-_EVENT: Schema = {
+_EVENT: params.Schema = {
     "description": "One event of the stream; what `data` holds is JSON.",
     "type": "object",
     "properties": {
@@ -272,7 +263,7 @@ _EVENT: Schema = {
     },
 }
 _LAST_SEEN = "The last event seen: if it is older than the views, there is one event at once."
-_LAST_EVENT_ID = Parameter("Last-Event-ID", {"type": "string"}, _LAST_SEEN, place="header")
+_LAST_EVENT_ID = params.Parameter("Last-Event-ID", {"type": "string"}, _LAST_SEEN, place="header")
 _OPEN: Counter[UUID] = Counter()  # the streams of each developer
 _UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _TOO_MANY = {429: "The caller has as many streams open as one may have."}
@@ -280,11 +271,11 @@ _EVENTS = "That sub-sessions of the caller's changed, as server-sent events."
 
 
 @routes(f"GET {PATH}", _EVENTS, (_LAST_EVENT_ID,), answers=Plain("text/event-stream", _EVENT), refuses=_TOO_MANY)
-async def events(call: ByKey) -> TrioResponse:
+async def events(call: params.ByKey) -> TrioResponse:
     return await answer_stream(call, lambda: caller_of_api(call.service, call.request.headers))
 
 
-async def answer_stream(call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
+async def answer_stream(call: params.ByKey, still_in: Callable[[], object]) -> TrioResponse:
     """An answer that goes on until the client hangs up, stops reading or may no longer, or the server stops.
 
     `still_in` raises `HttpError` where the caller may no longer read.
@@ -304,7 +295,7 @@ async def answer_stream(call: ByKey, still_in: Callable[[], object]) -> TrioResp
 
 
 async def _told(
-    call: ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
+    call: params.ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
 ) -> AsyncGenerator[bytes, None]:
     """The body: ends when the key does or the server stops, and is closed when the client has gone."""
     service, told = call.service, began
