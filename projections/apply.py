@@ -5,7 +5,7 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
@@ -16,7 +16,7 @@ from aggregates.event import DeveloperEvent, Event, Scope
 from projections.derive.developers import PromptTexts, rebuild_sub_sessions, refresh_title
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.sessions import rebuild_session, touched_from
-from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
+from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, reason
 from projections.facts.rows import BEGINNING_US, Digesters, Rows, flag_skews, newest_book, reprice, write_rows
 from projections.facts.telemetry import newly_detailed, settle_duplicates
 from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array
@@ -60,12 +60,15 @@ def apply(
     when the facts were read. Raises `Overtaken` where they stand elsewhere by now, and what `fetch` raises.
     """
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
-    read = read_rows(with_prices, digesters, give_way)
+    try:
+        together = read_rows(with_prices, digesters, give_way)
+    except Exception:
+        together = None  # one of them breaks a rule, and what it left in the rows may be half of it
     with _atomic(db):
         before = bookmark(db)
         if after is not None and before.position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
-        rows, broken = _stored(db, read, with_prices, digesters)
+        rows, broken = _stored(db, together, with_prices, digesters)
         texts = PromptTexts(Reader(db, _with_batch(facts, fetch)), digesters)
         changed = _derive(db, rows, position, broken, texts, meter)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
@@ -94,25 +97,26 @@ _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.I
 
 
 def _stored(
-    db: sqlite3.Connection, read: tuple[Rows, Broken], facts: Sequence[Priced], digesters: Digesters
+    db: sqlite3.Connection, together: Rows | None, facts: Sequence[Priced], digesters: Digesters
 ) -> tuple[Rows, Broken]:
     """The rows that are in their tables now, and what is wrong with facts that have none."""
-    try:
-        with _atomic(db):
-            _store_rows(db, read[0])
-        return read
-    except _NO_ROW:
-        pass  # what one of them says does not fit its table; it must not keep the others from theirs for ever
-    rows, broken = Rows(), []
+    # A fact that breaks a rule, or does not fit its table, must not keep the others from theirs for ever.
+    with suppress(*_NO_ROW):
+        if together is not None:
+            _store_rows(db, together)
+            return together, []
+    rows, broken = Rows(), Broken()
     for fact in facts:
-        one, unread = read_singly([fact], digesters)
         try:
-            with _atomic(db):
-                _store_rows(db, one)
+            one = read_rows([fact], digesters)
+        except Exception as error:
+            broken.append((fact[0].position, reason(error)))
+            continue
+        try:
+            _store_rows(db, one)
             rows.extend(one)
         except _NO_ROW as error:
-            unread = [(fact[0].position, reason(error))]
-        broken += unread
+            broken.append((fact[0].position, reason(error)))
     return rows, broken
 
 
@@ -137,12 +141,13 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    write_rows(db, rows)
-    rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
-    flag_skews(db, rows.skews)
-    reprice(db, rows.repricings, rows)
-    detailed = newly_detailed(db, set(rows.touched_details))
-    rows.touched_times += [(session, BEGINNING_US) for session in detailed]
+    with _atomic(db):
+        write_rows(db, rows)
+        rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
+        flag_skews(db, rows.skews)
+        reprice(db, rows.repricings, rows)
+        detailed = newly_detailed(db, set(rows.touched_details))
+        rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 
 def _derive(

@@ -8,6 +8,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -104,7 +105,7 @@ def _listed(query: Callable[..., object]) -> Callable[[ReportInput], object]:
 
 def _task_time(look: ReportInput) -> object:
     found = activity.task_time(look.reader, look.scope, look.window, ROWS_MAX, 0)
-    return {"range": look.echo, "items": found.items, "totalActiveSeconds": found.total_active_seconds}
+    return {"range": look.echo} | msgspec.to_builtins(found)
 
 
 def _throttle(look: ReportInput) -> object:
@@ -176,18 +177,7 @@ def report_sections(look: ReportInput, breathe: Callable[[], None]) -> str:
 # One day: its counts, and the abstract labels that a narrative is written from.
 
 
-class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
-    """Settled sub-sessions above the floor, by what they were after."""
-
-    question: int = 0
-    investigation: int = 0
-    review: int = 0
-    plan: int = 0
-    small_change: int = 0
-    bug_fix: int = 0
-    feature: int = 0
-    refactor: int = 0
-    unclassified: int = 0
+ByIntent = dict[Literal[Intent, "unclassified"], int]  # settled sub-sessions above the floor
 
 
 class TeamDay(msgspec.Struct, frozen=True):
@@ -243,7 +233,7 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
         sum(each.crushed for each in found),
         sum(each.undecided for each in found),
         sum(each.settled and not each.floor_passed for each in found),
-        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
+        {name: intents.count(name) for name in (*INTENTS, UNCLASSIFIED)},
         _labelled(reader, found) if labels else NO_WORK,
     )
 

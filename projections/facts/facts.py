@@ -4,7 +4,7 @@ Readings are made here, outside any transaction, so that a fact that cannot be r
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 from uuid import UUID
 
@@ -141,34 +141,14 @@ GiveWay = Callable[[], None]  # called often during long work; it may sleep for 
 Priced = tuple[Fact, PriceBook | None]  # a fact with the newest valid catalog at its place in the log
 
 
-def read_rows(
-    facts: Sequence[Priced], digesters: tables.Digesters, give_way: GiveWay | None = None
-) -> tuple[tables.Rows, Broken]:
-    """The rows of facts, and what is wrong with those that break a rule."""
+def read_rows(facts: Iterable[Priced], digesters: tables.Digesters, give_way: GiveWay | None = None) -> tables.Rows:
+    """Raises whatever a fact does that breaks a rule."""
     rows = tables.Rows()
-    try:
-        for fact, book in facts:
-            add_fact(rows, fact.position, fact.event, digesters, book)
-            if give_way is not None:
-                give_way()
-    except Exception:
-        # One of them breaks a rule, and what it left in the rows may be half of it.
-        return read_singly(facts, digesters)
-    return rows, []
-
-
-def read_singly(facts: Iterable[Priced], digesters: tables.Digesters) -> tuple[tables.Rows, Broken]:
-    """The same one by one: nothing is kept of a fact that breaks a rule."""
-    rows = tables.Rows()
-    broken: Broken = []
     for fact, book in facts:
-        own = tables.Rows()
-        try:
-            add_fact(own, fact.position, fact.event, digesters, book)
-            rows.extend(own)
-        except Exception as error:
-            broken.append((fact.position, reason(error)))
-    return rows, broken
+        add_fact(rows, fact.position, fact.event, digesters, book)
+        if give_way is not None:
+            give_way()
+    return rows
 
 
 def priced(facts: Iterable[Fact], prices: PriceBook | None) -> list[Priced]:

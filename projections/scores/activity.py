@@ -38,7 +38,7 @@ class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     crushed: bool | None
 
 
-class TaskTimes(msgspec.Struct, frozen=True):
+class TaskTimes(msgspec.Struct, frozen=True, rename="camel"):
     items: list[TaskTime]
     total_active_seconds: float
 

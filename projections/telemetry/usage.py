@@ -72,7 +72,7 @@ class HourCount(msgspec.Struct, frozen=True):
     requests: int
 
 
-class Analytics(msgspec.Struct, frozen=True, kw_only=True):
+class Analytics(msgspec.Struct, frozen=True, rename="camel"):
     tools: list[ToolStats]
     errors: list[ErrorCount]
     models: list[ModelSums]

@@ -234,10 +234,8 @@ class Listed(msgspec.Struct, Generic[_I], frozen=True):
     items: Sequence[_I]
 
 
-class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
+class TaskTimesShown(activity.TaskTimes, frozen=True):
     range: params.RangeEcho
-    items: Sequence[activity.TaskTime]
-    total_active_seconds: float
 
 
 def _ranged(
@@ -258,7 +256,7 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 async def task_time(call: ByKey) -> TaskTimesShown:
     window, echo = call.asked_range()
     found = await call.read(activity.task_time, window, *call.page())
-    return TaskTimesShown(echo, found.items, found.total_active_seconds)
+    return TaskTimesShown(**msgspec.structs.asdict(found), range=echo)
 
 
 @routes("GET /v1/score_v3/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")

@@ -25,12 +25,8 @@ class Groups(msgspec.Struct):
     groups: list[usage.RecordGroup]
 
 
-class AnalyticsShown(msgspec.Struct, rename="camel"):
+class AnalyticsShown(usage.Analytics, frozen=True):
     range: params.RangeEcho
-    tools: list[usage.ToolStats]
-    errors: list[usage.ErrorCount]
-    models: list[usage.ModelSums]
-    active_hours: list[usage.HourCount]
 
 
 class TurnsBody(msgspec.Struct):
@@ -93,7 +89,7 @@ async def analytics(call: ByKey) -> AnalyticsShown:
         window = call.from_and_to(call.asked_zone())
         echo = params.RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
     found = await call.read(usage.analytics, window, call.asked_zone())
-    return AnalyticsShown(echo, found.tools, found.errors, found.models, found.active_hours)
+    return AnalyticsShown(**msgspec.structs.asdict(found), range=echo)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")
