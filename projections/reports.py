@@ -8,7 +8,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -177,7 +176,18 @@ def report_sections(look: ReportInput, breathe: Callable[[], None]) -> str:
 # One day: its counts, and the abstract labels that a narrative is written from.
 
 
-ByIntent = dict[Literal[Intent, "unclassified"], int]  # settled sub-sessions above the floor
+class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
+    """Settled sub-sessions above the floor, by what they were after."""
+
+    question: int = 0
+    investigation: int = 0
+    review: int = 0
+    plan: int = 0
+    small_change: int = 0
+    bug_fix: int = 0
+    feature: int = 0
+    refactor: int = 0
+    unclassified: int = 0
 
 
 class TeamDay(msgspec.Struct, frozen=True):
@@ -233,7 +243,7 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
         sum(each.crushed for each in found),
         sum(each.undecided for each in found),
         sum(each.settled and not each.floor_passed for each in found),
-        {name: intents.count(name) for name in (*INTENTS, UNCLASSIFIED)},
+        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
         _labelled(reader, found) if labels else NO_WORK,
     )
 

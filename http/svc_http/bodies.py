@@ -82,10 +82,9 @@ def unavailable(message: str) -> HttpError:
 
 
 def json_reply(value: object, status: int = 200) -> TrioResponse:
-    return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
-
-
-def no_content() -> TrioResponse:
+    """None has no content."""
+    if value is not None:
+        return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
     response = TrioResponse(b"", 204)
     response.headers.clear()
     return response

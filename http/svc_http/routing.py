@@ -22,7 +22,7 @@ from werkzeug.datastructures import Headers
 from aggregates.event import Scope
 from aggregates.people import entry
 from aggregates.people.entry import KeyRefusal, Principal
-from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
+from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
@@ -131,9 +131,7 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
                 service.budgets.use(entry.ADDRESS[1], address_of(itself), megabytes, now_us)
                 service.budgets.use("megabytes_per_minute", call.scope.developer_id, megabytes, now_us)
                 service.budgets.use("cpu_seconds_per_minute", call.scope.developer_id, call.body.cpu.seconds, now_us)
-        if isinstance(answer, Response):
-            return answer
-        return no_content() if answer is None else json_reply(answer, route.status)
+        return answer if isinstance(answer, Response) else json_reply(answer, route.status)
 
     return endpoint
 

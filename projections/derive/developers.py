@@ -17,7 +17,7 @@ from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belo
 from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.turn import Parts, Turn
 from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, neighbour, said_of, text_of, turns_of
-from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
+from projections.derive.sub_session_rows import insert_sub_session
 from projections.facts.rows import Digesters
 from projections.reader import Reader, bodies, json_array, owner, pack, unpack
 
@@ -126,8 +126,9 @@ def _write_anew(
     affected = set(gone).union(*(dependents_of(db, name) for name in gone))
     # What was read of several prompts together stands in the rows that go.
     concluded = [(arcs, _conclude(db, scope, arcs, texts)) for arcs in fresh]
-    for name in gone:
-        delete_sub_session(db, name)
+    for name in gone:  # its arcs and turns stay
+        for table in ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts"):
+            db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (name,))
     for arcs, each in concluded:
         members = [(str(each.sub_session_id), str(arc.arc_id)) for arc in arcs]
         db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", members)

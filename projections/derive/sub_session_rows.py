@@ -1,4 +1,4 @@
-"""Writing one concluded sub-session as rows, and taking it away again."""
+"""Writing one concluded sub-session as rows."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -97,12 +97,6 @@ def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
         for model, own in usages.items()
     ]
     return totals or [ModelTotals(None)]
-
-
-def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
-    """Take every row of a sub-session away; its arcs and turns stay."""
-    for table in ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts"):
-        db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (sub_session_id,))
 
 
 def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:

@@ -257,29 +257,20 @@ def reprice(db: sqlite3.Connection, repricings: Iterable[Reprice], rows: Rows) -
     """Price what each repricing found without a price at its place in the log, and note in `rows` what it touched."""
     for repricing in repricings:
         book = book_of(db, repricing.catalog_revision, repricing.position)
-        if book is not None:
-            _price_requests(db, repricing, book, rows)
-            _price_answers(db, repricing, book, rows)
-
-
-def _price_requests(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, rows: Rows) -> None:
-    for developer, record, session, model, at_us, *tokens in db.execute(_UNPRICED, repricing.asked).fetchall():
-        price = price_of(book, model, at_us, Usage(*tokens))
-        if price is None:
-            continue
-        given = (price.cost_usd_nano, price.kind, price.catalog_revision, repricing.position)
-        db.execute(_PRICE_REQUEST, (*given, developer, at_us, record))
-        if session is not None:
-            db.execute(_PRICE_OBSERVATION, (pack(price), session, at_us, record))
-            rows.touched_times.append((session, at_us))
-
-
-def _price_answers(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, rows: Rows) -> None:
-    for capture, received_us, body in db.execute(_UNPRICED_ANSWERS, repricing.asked).fetchall():
-        price = answer_price(book, unpack(body, CapturedResponse), received_us)
-        if price is not None:
-            db.execute("UPDATE answers SET price = ? WHERE capture_id = ?", (pack(price), capture))
-            rows.touched_captures.append(capture)
+        for developer, record, session, model, at_us, *tokens in db.execute(_UNPRICED, repricing.asked).fetchall():
+            price = price_of(book, model, at_us, Usage(*tokens))
+            if price is None:
+                continue
+            given = (price.cost_usd_nano, price.kind, price.catalog_revision, repricing.position)
+            db.execute(_PRICE_REQUEST, (*given, developer, at_us, record))
+            if session is not None:
+                db.execute(_PRICE_OBSERVATION, (pack(price), session, at_us, record))
+                rows.touched_times.append((session, at_us))
+        for capture, received_us, body in db.execute(_UNPRICED_ANSWERS, repricing.asked).fetchall():
+            price = answer_price(book, unpack(body, CapturedResponse), received_us)
+            if price is not None:
+                db.execute("UPDATE answers SET price = ? WHERE capture_id = ?", (pack(price), capture))
+                rows.touched_captures.append(capture)
 
 
 _TYPES: dict[str, type[str] | type[int]] = {"TEXT": str, "INTEGER": int}

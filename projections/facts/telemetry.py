@@ -5,7 +5,7 @@ derivation of turns looks at (`observations`).
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -231,25 +231,22 @@ def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -
     by_session: dict[str, set[str]] = {}
     for session, key in keys:
         by_session.setdefault(session, set()).add(key)
-    return [(session, at_us) for session, some in by_session.items() for at_us in _settle(db, session, some)]
-
-
-def _settle(db: sqlite3.Connection, session: str, keys: Set[str]) -> list[int]:
-    touched: list[int] = []
-    rows = db.execute(_REPORTED_TWICE, {"session": session, "keys": json_array(sorted(keys))}).fetchall()
-    for key, reported in groupby(rows, key=itemgetter(0)):
-        reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
-        if key.startswith(UNNAMED):
-            # A report counts unless it is the worse one of a pair; a pair may change when an earlier report comes late.
-            worse, since = _worse(reports), max(report.position for report in reports)
-            for report in reports:
-                _write(db, session, report, report in worse, since)
-        else:
-            # The first counts. Another stopped counting where the first better one stood in the log.
-            for index, report in enumerate(reports[1:], 1):
-                since = max(report.position, min(better.position for better in reports[:index]))
-                _write(db, session, report, True, since)
-        touched += [report.at_us for report in reports]
+    touched: list[tuple[str, int]] = []
+    for session, some in by_session.items():
+        rows = db.execute(_REPORTED_TWICE, {"session": session, "keys": json_array(sorted(some))}).fetchall()
+        for key, reported in groupby(rows, key=itemgetter(0)):
+            reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
+            if key.startswith(UNNAMED):
+                # One counts unless it is the worse of a pair; a pair may change when an earlier report comes late.
+                worse, since = _worse(reports), max(report.position for report in reports)
+                for report in reports:
+                    _write(db, session, report, report in worse, since)
+            else:
+                # The first counts. Another stopped counting where the first better one stood in the log.
+                for index, report in enumerate(reports[1:], 1):
+                    since = max(report.position, min(better.position for better in reports[:index]))
+                    _write(db, session, report, True, since)
+            touched += [(session, report.at_us) for report in reports]
     return touched
 
 

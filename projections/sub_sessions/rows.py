@@ -20,7 +20,7 @@ from projections.reader import Reader, TextRef, bound, unpack
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 NANO = 1_000_000_000
-UNCLASSIFIED: Literal["unclassified"] = "unclassified"  # what stands in the place of an intent where there is none
+UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 
 # Conditions of a sub-session `s` at the time `b` of the newest fact.
 SETTLED = "s.settles_at_us <= b.log_time_us"
@@ -59,7 +59,16 @@ def started_in(joined: str = "") -> str:
     return owned(joined) + IN_RANGE
 
 
-Applicabilities = dict[BooleanName, Applicability]  # of each boolean
+class Applicabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """Of each boolean whether it is said, is not asked of such an intent, or is asked and nobody can say."""
+
+    goal_explicit: Applicability
+    scope_bounded: Applicability
+    references_concrete: Applicability
+    context_sufficient: Applicability
+    verification_requested: Applicability
+    root_cause_oriented: Applicability
+    plan_first: Applicability
 
 
 class SubSessionRow(msgspec.Struct, kw_only=True):
@@ -169,9 +178,9 @@ def letter(standing: Standing) -> str | None:
 
 def applicability(intent: Intent | None, standing: Standing) -> Applicabilities:
     """Which booleans apply, and which of these are sure; none apply without an intent."""
-    said: Applicabilities = dict.fromkeys(BOOLEANS, "does_not_apply")
+    said: dict[BooleanName, Applicability] = dict.fromkeys(BOOLEANS, "does_not_apply")
     said |= dict.fromkeys(() if intent is None else applicable(intent), "unsure")
-    return said | dict.fromkeys(standing.sure, "applies")
+    return Applicabilities(**said | dict.fromkeys(standing.sure, "applies"))
 
 
 def booleans(standing: Standing) -> dict[str, bool | None]:

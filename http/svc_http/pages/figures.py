@@ -49,11 +49,8 @@ routes = Routes()
 
 def period_of(
     call: BySignIn, shown: Mapping[str, str] = PERIODS, *, months: bool = False
-) -> tuple[str, Window, Mapping[str, str]]:
-    """The asked-for days, today among them, or month, like 2026-10, up to today; and what may be chosen.
-
-    Raises `HttpError` 400.
-    """
+) -> tuple[Window, Mapping[str, Any]]:
+    """The asked-for days, or month, up to today; and what the page shows of them. Raises `HttpError` 400."""
     name, choices, (today,) = call.query.get("days", "30"), dict(shown), call.windows("daily", 1)
     window = today
     if name in shown:
@@ -66,7 +63,7 @@ def period_of(
             window = Window(month.start_us, min(month.end_us, today.end_us))
     if name not in choices:
         raise HttpError(400, f"days must be one of {', '.join(choices)}")
-    return name, window, choices
+    return window, {"period": name, "periods": choices}
 
 
 def days_of(call: BySignIn, window: Window) -> tuple[Window, ...]:
@@ -84,8 +81,8 @@ def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
 
 @routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
-    (name, window, periods), now_us = period_of(call), call.service.now_us()
-    weeks, days = call.windows("weekly", WEEKS[name]), days_of(call, window)
+    (window, periods), now_us = period_of(call), call.service.now_us()
+    weeks, days = call.windows("weekly", WEEKS[periods["period"]]), days_of(call, window)
     going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
     (*by_week, now), graded, shown, spent, live, newest = await call.read(
         lambda reader, scope: (
@@ -105,8 +102,7 @@ async def home(call: BySignIn) -> Response:
     ]
     return await call.show(
         "home.html",
-        period=name,
-        periods=periods,
+        **periods,
         now=now,
         weeks=by_week,
         grades=graded,
@@ -124,7 +120,7 @@ async def home(call: BySignIn) -> Response:
         questions=questions(call, at_home=True),
         this=call.sign_in.id,
         stays=stays(call),
-        month_empty=name != "all" and not now.total and newest is not None,
+        month_empty=periods["period"] != "all" and not now.total and newest is not None,
     )
 
 
@@ -173,7 +169,7 @@ async def live_stream(call: BySignIn) -> Response:
 @routes("GET /cost", "What the work cost.")
 async def cost(call: BySignIn) -> Response:
     """By outcome, by model, by day, by goal; and how much of it nobody could price."""
-    name, window, periods = period_of(call, months=True)
+    window, periods = period_of(call, months=True)
     days = days_of(call, window)
     outcomes, models, spent, goals = await call.read(
         lambda reader, scope: (
@@ -186,8 +182,7 @@ async def cost(call: BySignIn) -> Response:
     order = [*(each for each in STATES if each != "live"), "live"]
     return await call.show(
         "cost.html",
-        period=name,
-        periods=periods,
+        **periods,
         outcomes=sorted(outcomes.items(), key=lambda each: order.index(each[0])),
         models=models,
         days=list(zip(days, spent, strict=True)),
@@ -200,7 +195,7 @@ async def cost(call: BySignIn) -> Response:
 
 @routes("GET /limits", "Time lost to limits and failures.")
 async def limits(call: BySignIn) -> Response:
-    name, window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30", "90")}, months=True)
+    window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30", "90")}, months=True)
     found = await call.read(personal_throttle, window, REQUESTS_MAX)
     events = [] if found is None else found.events
     by_cause: defaultdict[Detector, float] = defaultdict(float)
@@ -217,8 +212,7 @@ async def limits(call: BySignIn) -> Response:
     ]
     return await call.show(
         "reflection/limits.html",
-        period=name,
-        periods=periods,
+        **periods,
         found=found,
         causes=CAUSES,
         lost=by_cause,
@@ -230,7 +224,7 @@ async def limits(call: BySignIn) -> Response:
 
 @routes("GET /compared", "Beside one's own past, and nameless peers.")
 async def compared(call: BySignIn) -> Response:
-    name, window, periods = period_of(call)
+    window, periods = period_of(call)
     windows, weeks = equal_windows(window, 2), call.windows("weekly", WEEKS_SHOWN)
     *by_week, before, now = await call.read(
         lambda reader, scope: [tally(reader, scope, each) for each in (*weeks, *windows)]
@@ -241,8 +235,7 @@ async def compared(call: BySignIn) -> Response:
     found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
     return await call.show(
         "reflection/compared.html",
-        period=name,
-        periods=periods,
+        **periods,
         now=now,
         before=before,
         weeks=list(zip(labels, by_week, strict=True)),
@@ -270,7 +263,7 @@ def _place(found: grades.Comparison) -> Markup | None:
 
 @routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
-    (name, window, periods), weeks = period_of(call), call.windows("weekly", WEEKS_SHOWN)
+    (window, periods), weeks = period_of(call), call.windows("weekly", WEEKS_SHOWN)
     recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
     counts, by_week, best, missed, told, newest = await call.read(
         lambda reader, scope: (
@@ -285,8 +278,7 @@ async def habits(call: BySignIn) -> Response:
     labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
     return await call.show(
         "reflection/habits.html",
-        period=name,
-        periods=periods,
+        **periods,
         graded=counts.sample_count,
         newest_us=newest,
         habits=[_drawn(each, counts, labelled) for each in BOOLEANS],

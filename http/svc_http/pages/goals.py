@@ -80,11 +80,12 @@ async def not_counted(call: BySignIn) -> Response:
 
 
 async def _listed(call: BySignIn, template: str, wanted: Mapping[str, Any], **shown: Any) -> Response:
-    (name, window, periods), number = period_of(call), page_number(call)
-    base = f"{call.request.path}?{urlencode({'days': name} | {each: of for each, of in wanted.items() if of})}"
+    (window, periods), number = period_of(call), page_number(call)
+    asked = {"days": periods["period"]} | {each: of for each, of in wanted.items() if of}
+    base = f"{call.request.path}?{urlencode(asked)}"
     found = await call.read(goals, Wanted(window=window, **wanted), PAGE_ROWS, (number - 1) * PAGE_ROWS)
     shown |= {"number": number, "base": f"{base}&", "here": f"{base}&page={number}"}
-    return await call.show(template, period=name, periods=periods, found=found, **shown)
+    return await call.show(template, **periods, found=found, **shown)
 
 
 # --- one goal: what was done in it, where it was cut and why, its habits, its outcome, and what is said of it -----
@@ -201,7 +202,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(fields)
     if word == "kind" and fields.get("kind") not in get_args(Intent):
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
-    name, window, _ = period_of(call)
+    window, periods = period_of(call)
     row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
     _, command = await command_of(call, body, str(goal_id))
     what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
@@ -215,7 +216,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),
-        period="All time" if name == "all" else f"The last {name} days",
+        period="All time" if periods["period"] == "all" else f"The last {periods['period']} days",
         window_start=window.start_us,
     )
 

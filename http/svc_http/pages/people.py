@@ -239,7 +239,7 @@ async def team(call: BySignIn) -> Response:
     if chosen is None:
         return await call.show("organization/team.html", team=None, owners=owners)
     # Each day is a read for each member.
-    name, window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30")}, months=True)
+    window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30")}, months=True)
     days, inside = days_of(call, window), records.stays_in(directory, chosen, window, zone)
     by_day = [records.stays_in(directory, chosen, each, zone) for each in days]
     counts, impact = await call.read(
@@ -259,8 +259,7 @@ async def team(call: BySignIn) -> Response:
         team=chosen,
         owners=owners,
         since=min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
-        period=name,
-        periods=periods,
+        **periods,
         days=shown[::-1],
         told=[each for _, each, is_told in shown if is_told],
         minimum=organization.team_minimum,

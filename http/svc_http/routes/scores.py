@@ -1,9 +1,9 @@
-"""Figures: those of a calendar window, trends, integrity, peers, what throttling and models cost, and teams."""
+"""Figures: of windows and ranges, trends, integrity, peers, teams, throttling, models; and telemetry as it came."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone, tzinfo
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -15,6 +15,7 @@ from aggregates.judging.prompt import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
+from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
@@ -22,8 +23,8 @@ from projections.reports import TeamSummary, own_work, team_day, team_summary, w
 from projections.scores import activity, score, skill, throttle
 from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
-from projections.telemetry.usage import Rightsizing
-from projections.telemetry.usage import rightsizing as usage_of_models
+from projections.telemetry import records, usage
+from projections.telemetry.records import Page, RecordsQuery, TelemetryRow
 from svc_http import params
 from svc_http.bodies import HttpError
 from svc_http.params import ByKey
@@ -162,9 +163,9 @@ _LAST_DAYS = params.until_now(f"{RIGHTSIZING_DAYS} days ago")
 
 
 @routes("GET /v1/intelligence/rightsizing", "What each model was used for.", _LAST_DAYS)
-async def rightsizing(call: ByKey) -> Rightsizing:
+async def rightsizing(call: ByKey) -> usage.Rightsizing:
     zone = call.own_zone
-    return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
+    return await call.read(usage.rightsizing, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
 
 
 # --- what teams see of themselves: members only ---------------------------------------------------------------
@@ -295,3 +296,86 @@ async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
 @routes("POST /v1/insights/report/quick", _INSIGHTS, _RANGE, listeners="both")
 async def insights(call: ByKey) -> Insights:
     return await generate_insights(call, InsightsBody())
+
+
+# --- telemetry: records as received, sums of them, and what a range or a turn used ------------------------------
+
+_R = TypeVar("_R", bound=TelemetryRow)
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+
+
+class Groups(msgspec.Struct):
+    groups: list[usage.RecordGroup]
+
+
+class AnalyticsShown(usage.Analytics, frozen=True):
+    range: params.RangeEcho
+
+
+class TurnsBody(msgspec.Struct):
+    session_id: _Name
+    prompt_ids: Annotated[list[_Name], msgspec.Meta(max_length=500)]
+
+
+class TurnsUse(msgspec.Struct):
+    turns: list[usage.TurnUse]
+
+
+_LAST_DAY = params.until_now("24 hours ago")
+_LIMIT = params.clamped("limit", 100, 1_000, "How many records")
+_SESSION = params.text_parameter("session_id", "Records of this agent session only.")
+_SIGNAL: params.Choice[Signal] = params.choice("signal", get_args(Signal), "logs", "Which kind of record.")
+_GROUP_BY: params.Choice[usage.GroupBy] = params.choice(
+    "group_by", get_args(usage.GroupBy), "day", "By what records are grouped."
+)
+_STATS = (*_LAST_DAY, _SIGNAL, _GROUP_BY, params.TIMEZONE)
+
+
+def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], Page[_R]], about: str) -> None:
+    """The route of records of one kind, the last 24 hours by default, a page at a time."""
+    parameters, listeners = (*_LAST_DAY, _SESSION, _LIMIT, params.OFFSET), "both" if signal == "logs" else "api"
+
+    @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners=listeners)
+    async def handler(call: ByKey) -> Page[_R]:
+        asked = RecordsQuery(
+            window=call.from_until(call.own_zone, times.US_PER_DAY),
+            session_id=call.query.get("session_id"),
+            limit=_LIMIT.read(call.query),
+            offset=params.OFFSET.read(call.query),
+        )
+        return await call.read(query, asked)
+
+
+_of_records("logs", records.logs, "Log records as received.")
+_of_records("metrics", records.metrics, "Metric points as received.")
+_of_records("traces", records.traces, "Spans as received.")
+
+
+@routes("GET /v1/telemetry/stats", "Records counted by hour, day or agent session.", _STATS)
+async def stats(call: ByKey) -> Groups:
+    zone = call.asked_zone()
+    window = call.from_until(zone, times.US_PER_DAY)
+    signal, group_by = _SIGNAL.read(call.query), _GROUP_BY.read(call.query)
+    return Groups(await call.read(usage.stats, window, signal, group_by, zone))
+
+
+@routes(
+    "GET /v1/telemetry/analytics", "Tools, failures, models and hours of a range.", (*params.FROM_TO, *params.RANGE)
+)
+async def analytics(call: ByKey) -> AnalyticsShown:
+    """`from` and `to` are a third form beside those of every range of days."""
+    if "from" not in call.query and "to" not in call.query:
+        window, echo = call.asked_range()
+    elif call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
+        why = "send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them"
+        raise HttpError(400, why)
+    else:
+        window = call.from_and_to(call.asked_zone())
+        echo = params.RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
+    found = await call.read(usage.analytics, window, call.asked_zone())
+    return AnalyticsShown(**msgspec.structs.asdict(found), range=echo)
+
+
+@routes("POST /v1/telemetry/per-turn", "What some prompts used.")
+async def per_turn(call: ByKey, body: TurnsBody) -> TurnsUse:
+    return TurnsUse(await call.read(usage.per_turn, body.session_id, body.prompt_ids))
