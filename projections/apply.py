@@ -1,7 +1,4 @@
-"""Applying a batch of facts to the views: one code path for live serving and for replay.
-
-The rows, the bookmark and the list of facts that failed change in one transaction.
-"""
+"""Applying a batch of facts to the views in one transaction: one code path for live serving and for replay."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,8 +1,4 @@
-"""What developers spent within a window: how it is summed, what is not archived of it, and what their goals cost.
-
-Requests are summed alike here and in the archive. A turn that only a plugin's response capture tells about has no
-request; it counts at the time of its prompt.
-"""
+"""What developers spent within a window, summed alike here and in the archive, and what their goals cost."""
 
 import sqlite3
 from collections import defaultdict
@@ -169,10 +165,7 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
 
 
 def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Spent]]:
-    """What only response captures tell: when it was asked, the model, and the figures.
-
-    Each kind of tokens counts as told where it is above 0.
-    """
+    """What only response captures tell: when it was asked, the model, and the figures; tokens told are above 0."""
     query = (
         "SELECT at_us, body FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
         "AND at_us >= :start AND at_us < :end ORDER BY at_us, turn_id"

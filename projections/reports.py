@@ -1,8 +1,4 @@
-"""What a report says, and what is told of one day, of a team and of a developer.
-
-Every section of a report is made by the query that the live page asks, within one look at the views: none contradicts
-another, nor the page.
-"""
+"""What a report says, by the queries of the live pages in one look; and what is told of one day, and of a team."""
 
 import sqlite3
 from collections import defaultdict

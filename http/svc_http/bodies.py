@@ -1,7 +1,4 @@
-"""Bodies: those of requests bounded, unpacked and decoded, those of answers encoded, errors as `{code, message}`.
-
-A message says what was wrong, where, and what to do; it never carries internals.
-"""
+"""Bodies of requests, bounded and decoded; answers; errors as `{code, message}` that never carry internals."""
 
 import json
 import re
@@ -226,10 +223,7 @@ def gunzip(data: bytes, bytes_max: int) -> bytes:
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """The value that JSON text holds, without NUL in any text of a known field. Raises `HttpError` 400.
-
-    3.0 is an integer as 3 is: JSON knows no difference.
-    """
+    """JSON without NUL in any known text; 3.0 is an integer as 3 is. Raises `HttpError` 400."""
     try:
         try:
             value = decoder.decode(data)
@@ -286,10 +280,7 @@ _PLACE_CHARACTERS_MAX = 200
 
 
 def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    """Every text and number in a JSON value, keys too, each with its place.
-
-    Only the way down is held: neither depth nor width takes memory, and depth comes from outside.
-    """
+    """Every text and number in a JSON value, keys too, each with its place; only the way down is held."""
     way: list[tuple[str, Iterator[tuple[object, object]]]] = [("", iter([("$", value)]))]
     while way:
         above, members = way[-1]

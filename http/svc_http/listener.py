@@ -85,10 +85,8 @@ async def _begin(service: Service, *, captures: bool) -> None:
 
 
 def _check_browser(api_hosts: Set[str]) -> None:
-    """Keep web pages from elsewhere away from what is private. Raises `HttpError` 421 or 403.
-
-    Anybody may set up a host name that leads here. Nobody owns a name without a dot, and an address is no name.
-    """
+    """Keep web pages from elsewhere away from what is private. Raises `HttpError` 421 or 403."""
+    # Anybody may set up a host name that leads here. Nobody owns a name without a dot, and an address is no name.
     host = _HOST.sub("", request.headers.get("Host", "")).lower().rstrip(".")
     nobodys = "." not in host or host.endswith(".localhost") or _ADDRESS.fullmatch(host)
     if not nobodys and host not in api_hosts:
@@ -177,11 +175,7 @@ class Listener(QuartTrio):
 
 
 class Exchange:
-    """One request and its answer.
-
-    An error waits until the rest of the body was received, and dropped: a client that is answered while it sends
-    sees its connection reset, not the answer.
-    """
+    """A request and its answer; an error waits until the body was received, else the client sees only a reset."""
 
     def __init__(
         self,

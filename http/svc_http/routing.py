@@ -1,7 +1,4 @@
-"""Routes, and who may call them: a developer by key, an internal caller by secret, or that one for a developer.
-
-Keys, memberships and their ends are looked up on every request; nothing is remembered between requests.
-"""
+"""Routes, and who may call them; keys and memberships are looked up anew on every request."""
 
 import hmac
 import re
@@ -75,11 +72,9 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Routes(list[Route]):
-    """The routes of one family. Each is entered by the decorator of its handler, `async def (call, …)`.
+    """The routes of one family, each entered by the decorator of its `async def (call, …)`; None is answered as 204."""
 
-    The handler answers a value, None for 204, or a whole response. An argument `body` is the body, decoded; the others
-    are ids of the path. What the decorator is not told of answers and body, the handler's annotations say.
-    """
+    # An argument `body` is the body, decoded; the others are ids of the path. Types are told by the annotations.
 
     def __init__(self, listeners: _Listeners = "api") -> None:
         super().__init__()

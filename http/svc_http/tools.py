@@ -1,9 +1,4 @@
-"""The seven tools of MCP, each a read of the API as its sender: at `/mcp` of the API, or by `svc mcp` in a terminal.
-
-They pass fields of the API's JSON on, by its names, and change nothing. No agent's answer and no output of a tool is
-among these, for such may hold instructions; titles and names of models come as `quoted_data`, and every text about the
-tools says so.
-"""
+"""The seven tools of MCP, each a read of the API: they change nothing, and quote what somebody else wrote."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -1,8 +1,4 @@
-"""Second pass: the arcs of a developer become sub-sessions, and each is concluded.
-
-Only the neighbourhood of changed arcs is built again: from the sub-session before the first of them to the first arc
-after the last of them that still opens a sub-session of its own.
-"""
+"""Second pass: the arcs near a change are grouped into sub-sessions again, and each is concluded."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence

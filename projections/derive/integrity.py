@@ -1,8 +1,4 @@
-"""What turns show that integrity flags rest on, and the flags of sessions and of a developer's clears.
-
-Each turn leaves its evidence in `turn_signs`. Where that changes, the flags of the session, and of clears near by, are
-found again. Whether prompts are alike takes their texts, from the log: only close neighbours are compared, once.
-"""
+"""Evidence for integrity flags in turns, and the flags themselves, found again where the evidence changed."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence

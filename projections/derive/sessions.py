@@ -1,8 +1,4 @@
-"""First pass: the tail of a session that a batch touched becomes turns, and the turns become arcs.
-
-What came before the earliest change stays; the rest is built again from stored captures and observations. So the rows
-depend on the set of facts, not on their order.
-"""
+"""First pass: the changed tail of a session becomes turns and arcs, whatever the order of facts."""
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence, Set
@@ -81,11 +77,7 @@ def recut_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebuilt
 
 
 def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
-    """The start of the turn before the one that holds this time, strictly before it.
-
-    That turn may get a closing, or lose one. Where no turn lies before it, everything is built again: what was seen
-    before the first prompt belongs to the first turn.
-    """
+    """The start of the turn before the one that holds this time, since its closing may change; else the beginning."""
     query = (
         "SELECT DISTINCT started_us FROM turns WHERE agent_session_id = ? AND started_us <= ? "
         "ORDER BY started_us DESC LIMIT 3"
@@ -123,10 +115,7 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
 def _tail_observations(
     db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str], taken: Set[str]
 ) -> list[PlacedObservation]:
-    """Observations from a time on, less those that name an earlier prompt, and all that name one of the hosts.
-
-    `taken`: names of earlier prompts, during whose turns a prompt of the tail was typed; it may go on with them.
-    """
+    """From a time on, less what names an earlier prompt that is not `taken`, and all that name one of the hosts."""
     columns = "o.at_us, o.record_id, o.position, o.body, o.price"
     by_time = (
         f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
@@ -159,10 +148,7 @@ def _write_turns(
 
 
 def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
-    """The last arc that opens before this time; None where that is the session's beginning.
-
-    At its start no earlier arc's turn stands, so that a look-up by time finds its turns and no others.
-    """
+    """The last arc before this time at whose start no earlier arc's turn stands; None at the session's beginning."""
     query = (
         "SELECT body FROM arcs a WHERE agent_session_id = ? AND started_us < ? AND NOT EXISTS (SELECT 1 FROM turns t "
         "WHERE t.agent_session_id = a.agent_session_id AND t.started_us = a.started_us AND t.turn_id < a.arc_id) "

@@ -1,7 +1,4 @@
-"""Each fact becomes rows keyed by session, time and id, and says what it touched.
-
-Readings are made here, outside any transaction, so that a fact that cannot be read spoils nothing else.
-"""
+"""Each fact becomes rows outside any transaction, so that one that cannot be read spoils nothing else."""
 
 import sqlite3
 from collections.abc import Callable, Iterable

@@ -1,7 +1,4 @@
-"""Reports as they are listed and read: what happened to each, as rows, and the record that follows from them.
-
-One row for each step of a report, so that no row hangs on the order in which facts are applied.
-"""
+"""Reports as rows, one for each step in whatever order the steps come, and the record that follows from them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar

@@ -1,8 +1,4 @@
-"""Log records, spans, transcript lines and metric points become rows.
-
-A record may stand in three tables: as received (`telemetry_records`), as a model request (`requests`), and as what the
-derivation of turns looks at (`observations`).
-"""
+"""Records and points become rows: as received, as a model request, and as what turns are derived from."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence

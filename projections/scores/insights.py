@@ -1,7 +1,4 @@
-"""The insights of a range: what went well, what did not and why, and what it cost (scoring.md, section 10).
-
-A session of the payload is a sub-session; what has no observation is null.
-"""
+"""The insights of a range: what went well, what did not and why, and what it cost (scoring.md, section 10)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

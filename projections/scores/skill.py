@@ -177,11 +177,7 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
 
 
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
-    """Classified prompts of classified sub-sessions above the floor, the best by themselves first.
-
-    Of equal ones those that stand higher come first, then those of the newest sub-session, and there the prompt that
-    reached the score first: the ones after it stand where they stand because of it.
-    """
+    """The best by themselves first; of equal ones those that stand higher, of the newest goal, the earliest in it."""
     order = "p.own_score DESC, p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
     page = bound(scope, window, limit=limit, offset=offset)
     return [prompt for prompt, _ in graded_prompts(reader, order, page)]

@@ -1,9 +1,4 @@
-"""What throttling cost within a range, for one developer or for the members of a team.
-
-What began within the range counts, with all that it cost: the detectors look past both edges, for as long as one
-failure follows another. How long a model usually takes is told by earlier requests. Reads are bounded: a developer's
-own read is whole or is refused, a team's says that it is partial.
-"""
+"""What throttling that began in a range cost one developer, or the members of a team; every read is bounded."""
 
 import sqlite3
 from collections import Counter, defaultdict
@@ -62,10 +57,7 @@ class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def personal_throttle(reader: Reader, scope: Scope, window: Window, newest: int | None = None) -> ThrottleImpact | None:
-    """Of one developer, newest event first; None where the range holds more than may be read at once.
-
-    newest: look at no more requests than so many, the newest; it is partial where there are more.
-    """
+    """Newest event first; of `newest` requests alone it is partial, else None where the range holds too many."""
     most = PERSONAL_REQUESTS_MAX if newest is None else newest
     reach = _reach(reader.db, scope, window)
     requests = _requests(reader.db, scope, reach, most + 1)

@@ -178,11 +178,7 @@ def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
 
 
 def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, offset: int) -> list[PromptRow] | None:
-    """The prompts of a sub-session, under its present or any former id, in time order.
-
-    None where the developer has none of it. A page of very long texts is shorter than its limit, but never empty
-    before the end.
-    """
+    """In time order, None where there is no such sub-session; very long texts make a page shorter, never empty."""
     current = goals.resolve(reader, scope, sub_session_id)
     if current is None:
         return None

@@ -42,11 +42,8 @@ _S = TypeVar("_S", bound=msgspec.Struct)
 
 
 def owned(joined: str = "") -> str:
-    """FROM and WHERE over a developer's sub-sessions `s`, bound by `bound`.
-
-    A sub-session and its agent session must be the same developer's. SQLite is told that the bookmark is one row: it
-    would sort by `started_us` what comes in that order.
-    """
+    """FROM and WHERE over a developer's sub-sessions `s`, whose agent session is theirs too; bound by `bound`."""
+    # SQLite is told that the bookmark is one row: it would sort by `started_us` what comes in that order.
     return (
         "FROM bookmark b CROSS JOIN sub_sessions s JOIN sessions o ON o.agent_session_id = s.agent_session_id "
         f"AND o.organization_id = s.organization_id AND o.developer_id = s.developer_id {joined}"

@@ -1,8 +1,4 @@
-"""What a text model is to be asked: about settled sub-sessions, with their words, which stand in the log.
-
-Two rounds. First where it begins and ends, as far as the embedded judge is unsure; then, of what has become of it, what
-its prompts ask for and whether the goal was reached: an answer about turns that part company is for naught.
-"""
+"""What a text model is asked about settled sub-sessions: first where they begin and end, then what they came to."""
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -97,10 +93,7 @@ class TurnWords(msgspec.Struct, frozen=True):
 def unjudged(
     reader: Reader, wanted: QuestionBounds, may_leave: Callable[[UUID], bool], done: Collection[QuestionRound]
 ) -> list[tuple[QuestionRound, list[Question]]]:
-    """Settled sub-sessions with what is to be asked about them now, which may be nothing.
-
-    Below the floor that is where they begin and end, and no more: a boundary too many leaves trivia behind.
-    """
+    """Settled sub-sessions, each with its questions of now, maybe none; below the floor only about boundaries."""
     query = (
         "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id, s.floor_passed "
         "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
@@ -195,10 +188,7 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
 
 
 def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], int]:
-    """Gaps that the embedded boundary judge is unsure of, the least sure first: those within it, and that before it.
-
-    And how many of its agent sessions' gaps were answered.
-    """
+    """Gaps within and before it, those the embedded judge is least sure of first; and how many were answered."""
     found, arcs = [], arcs_of(db, sub_session_id)
     sessions = {arc.agent_session_id for arc in arcs}
     spoken = session_gaps(db, sessions)

@@ -1,8 +1,4 @@
-"""Telemetry as it was received: log records, spans and metric points of one developer, newest first.
-
-A row says where its record stands in the log; its attributes are read from there, so what has been forgotten there is
-forgotten here, too.
-"""
+"""Telemetry as received, newest first; attributes are read from the log, and so are forgotten with it."""
 
 from collections import defaultdict
 from collections.abc import Sequence

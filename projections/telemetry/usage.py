@@ -1,7 +1,4 @@
-"""What telemetry says about how agents were used: tools, failures, models, months and hours of a range, single turns.
-
-Only answered requests count: one that failed used nothing. An average is over the requests that told the number.
-"""
+"""How agents were used: tools, failures, models, months, hours and turns; only answered requests count."""
 
 import tomllib
 from collections import defaultdict

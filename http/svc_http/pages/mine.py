@@ -37,10 +37,7 @@ def _own_sign_ins(call: BySignIn) -> list[SignIn]:
 
 
 def questions(call: BySignIn, *, at_home: bool = False) -> list[tuple[Access, str | None]]:
-    """What came by another member's link, and whose: is it one's own?
-
-    `at_home`: without what this very browser was told is one's own.
-    """
+    """What came by another's link, and whose; `at_home`: less what this browser was told is one's own."""
     directory, this = call.service.directory, call.sign_in.id
     told = {each.id for each in directory.all(Claim) if at_home and each.only_in == this}
     asked = let_in(directory, call.scope, call.service.now_us())

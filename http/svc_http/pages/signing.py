@@ -222,10 +222,7 @@ def _cookie(request: Request) -> str:
 async def open_sign_in(
     service: Service, request: Request, to: str, who: entry.Principal, came_by: UUID | None
 ) -> Response:
-    """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose.
-
-    `came_by`: the link of another member, if it began with one.
-    """
+    """Always a new one, so nobody goes on with a cookie that somebody else chose; `came_by`: another's link."""
     text = secrets.token_urlsafe(door.COOKIE_BYTES)
     command = OpenSignIn(
         sign_in_id=sign_in_stream(digest_of(text)),

@@ -1,7 +1,4 @@
-"""`/v1/admin/control/*`: how the command line works through a running server, since only one process may write.
-
-The model catalog, whose snapshot others may see too, and the server's health stand beside it.
-"""
+"""`/v1/admin/control/*` for the command line, since only one process may write; the model catalog, and health."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal

@@ -1,7 +1,4 @@
-"""`POST /v1/logs`, `/v1/metrics` and `/v1/traces`: what agents export, as OTLP JSON.
-
-A small export is cut on the loop, for that takes about as long as a thread's start; all others beside it.
-"""
+"""What agents export as OTLP JSON: a small export is cut on the loop, all others beside it."""
 
 import time
 from collections.abc import Sequence
@@ -138,10 +135,7 @@ async def _send_all(service: Service, made: Sequence[PreparedCommand], faults: F
 
 
 def _enter(signal: Signal) -> None:
-    """The route of one signal. An export is described as far as it must be understood to be cut into records.
-
-    Any item is taken as a record: one that is none is counted as rejected, and keeps no other from being stored.
-    """
+    """The route of one signal; an item that is no record is counted as rejected, and keeps no other out."""
     what, rejected, *levels = _EXPORTS[signal]
     sent: dict[str, Any] = {}
     for name in reversed(levels):

@@ -276,10 +276,7 @@ async def events(call: params.ByKey) -> TrioResponse:
 
 
 async def answer_stream(call: params.ByKey, still_in: Callable[[], object]) -> TrioResponse:
-    """An answer that goes on until the client hangs up, stops reading or may no longer, or the server stops.
-
-    `still_in` raises `HttpError` where the caller may no longer read.
-    """
+    """It goes on until the client leaves, the server stops, or `still_in` raises `HttpError`."""
     began = await call.service.standing(call.scope)
     if call.request.method == "HEAD":
         return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
