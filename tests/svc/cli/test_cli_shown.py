@@ -15,6 +15,7 @@ from svc import cli
 from svc.cli import main
 from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, checked_answer, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
+from tests.support.tables import table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
@@ -60,21 +61,11 @@ def test_a_field_is_shown_as_a_person_reads_it(field: str, value: object, shown:
 KIM, ANA, SECOND = {ID: "Kim"}, {str(uuid4()): "ana@example.org"}, {str(uuid4()): "Kim"}
 
 
-@pytest.mark.parametrize(
-    ("names", "named", "found"),
-    [
-        (KIM | ANA, ID, KIM),
-        (KIM | ANA, ID.upper(), KIM),
-        (KIM | ANA, "Kim", KIM),
-        (KIM | ANA, "kim", KIM),
-        (KIM | ANA, "Ana@example.org", ANA),
-        (KIM | SECOND, ID, KIM),
-        (KIM, None, KIM),
-    ],
-)
-def test_a_person_is_found_by_id_or_name(names: dict[str, str], named: str | None, found: dict[str, str]) -> None:
+def test_a_person_is_found_by_id_or_name() -> None:
     """An e-mail address is a name like any other; the only one need not be named."""
-    assert {chosen("developer", names, named)} == set(found)
+    assert {chosen("developer", KIM | ANA, named) for named in (ID, ID.upper(), "Kim", "kim")} == {ID}
+    assert {chosen("developer", KIM | ANA, "Ana@example.org")} == set(ANA)
+    assert chosen("developer", KIM | SECOND, ID) == chosen("developer", KIM, None) == ID
 
 
 @pytest.mark.parametrize(
@@ -105,15 +96,14 @@ HOSTILE = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066c\u200b\u200ed\u2028\u061c\U000e
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\U000e0041]")
 
 
-@pytest.mark.parametrize(
+@table(
     "show",
-    [
-        lambda text: show_table((text, text), [(text, text)], text),
-        lambda text: show_fields([(text, text)]),
-        say,
-        print_json,
-    ],
-    ids=["a table, its head and its title", "fields", "a sentence", "JSON"],
+    {
+        "a table, its head and its title": lambda text: show_table((text, text), [(text, text)], text),
+        "fields": lambda text: show_fields([(text, text)]),
+        "a sentence": say,
+        "JSON": print_json,
+    },
 )
 def test_nothing_shown_steers_a_terminal(show: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
     """JSON keeps its value: what would steer is escaped, not lost."""
@@ -124,16 +114,10 @@ def test_nothing_shown_steers_a_terminal(show: Callable[[str], None], capsys: py
     assert show is not print_json or json.loads(out) == HOSTILE
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["import", "claude-code", HOSTILE],
-        ["grade", HOSTILE],
-        [HOSTILE],
-        ["restore", HOSTILE, HOSTILE],
-        ["status", "--var", HOSTILE],
-    ],
-)
+TYPED = ["import", "claude-code", HOSTILE], ["grade", HOSTILE], [HOSTILE], ["restore", *[HOSTILE] * 2]
+
+
+@pytest.mark.parametrize("args", [*TYPED, ["status", "--var", HOSTILE]])
 def test_an_error_does_not_steer_a_terminal(args: list[str]) -> None:
     """It quotes what was typed, the name of a file for instance."""
     told = CliRunner().invoke(main, args)
@@ -160,31 +144,11 @@ def answer(status: int, content: bytes, kind: str = "application/json") -> httpx
     return httpx.Response(status, content=content, headers={"Content-Type": kind}, request=ASKED)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (answer(404, b'{"code": "not_found", "message": "there is no such key"}'), "refused: there is no such key"),
-        (answer(503, b'{"status": "unavailable", "reason": "no prices yet"}'), "refused: no prices yet"),
-    ],
-)
-def test_an_error_of_svc_is_said_in_its_own_words(given: httpx.Response, said: str) -> None:
-    with pytest.raises(NotReached, match=f"^{said}$"):
-        checked_answer(given)
+PAGES = answer(502, PAGE, "text/html"), answer(200, PAGE, "text/html; charset=utf-8"), answer(302, b"", "text/plain")
+OTHERS = [answer(400, b'["a list"]'), answer(400, b'{"message": 5}'), answer(500, b"{}"), answer(403, b"")]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        answer(502, PAGE, "text/html"),
-        answer(200, PAGE, "text/html; charset=utf-8"),
-        answer(302, b"", "text/plain"),
-        answer(500, b"\xff\xfe\x00", "application/octet-stream"),
-        answer(400, b'["a list"]'),
-        answer(400, b'{"message": 5}'),
-        answer(500, b"{}"),
-        answer(403, b""),
-    ],
-)
+@pytest.mark.parametrize("given", [*PAGES, *OTHERS, answer(500, b"\xff\xfe\x00", "application/octet-stream")])
 def test_an_answer_of_somebody_else_is_one_line_that_says_what_came_and_from_where(given: httpx.Response) -> None:
     """A page of a proxy is no traceback, and no answer either."""
     with pytest.raises(NotReached) as caught:
@@ -193,6 +157,13 @@ def test_an_answer_of_somebody_else_is_one_line_that_says_what_came_and_from_whe
     assert f"GET {ASKED.url} was answered with {given.status_code}" in said
     assert ("proxy" in said, "\n" in said, len(said) < 300) == (True, False, True)
     assert given.content != PAGE or "502 Bad Gateway" in said
+
+
+def test_an_error_of_svc_is_said_in_its_own_words() -> None:
+    with pytest.raises(NotReached, match=r"^refused: there is no such key$"):
+        checked_answer(answer(404, b'{"code": "not_found", "message": "there is no such key"}'))
+    with pytest.raises(NotReached, match=r"^refused: no prices yet$"):
+        checked_answer(answer(503, b'{"status": "unavailable", "reason": "no prices yet"}'))
 
 
 @pytest.mark.parametrize("wanted", ["0", "5", "1e9", "99999999", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", ""])

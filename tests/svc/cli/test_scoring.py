@@ -47,35 +47,28 @@ def told(ana: tuple[Server, str], *arguments: str) -> str:
 def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None:
     """Reached of decided, the interval, and the next habit; no percentage by itself."""
     shown = told(ana, "score", "--days", str(DAYS))
-    assert " reached" in shown
-    assert "likely between" in shown
-    assert "Next habit: " in shown
+    assert ("likely between" in shown, "Next habit: " in shown) == (True, True)
     figures = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
     assert f"{figures['crushed_count']} of {figures['decided_count']} goals reached" in shown
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
+
+
+FEW = "too few to tell: likely between"
 
 
 @pytest.mark.parametrize(
     ("crushed", "decided", "undecided", "fits", "sentence"),
     [
         (11, 15, 0, (48, 89), "11 of 15 goals reached; likely between 48 and 89 percent."),
-        (
-            8,
-            8,
-            2,
-            (58, 99),
-            "8 of 8 goals reached, 2 more undecided, too few to tell: likely between 58 and 99 percent.",
-        ),
-        (0, 1, 0, (0, 90), "0 of 1 goal reached, too few to tell: likely between 0 and 90 percent."),
+        (8, 8, 2, (58, 99), f"8 of 8 goals reached, 2 more undecided, {FEW} 58 and 99 percent."),
+        (0, 1, 0, (0, 90), f"0 of 1 goal reached, {FEW} 0 and 90 percent."),
         (0, 0, 2, None, "No goal counts yet in this time."),
     ],
 )
-def test_a_rate_in_words(
-    crushed: int, decided: int, undecided: int, fits: tuple[float, float] | None, sentence: str
-) -> None:
+def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, sentence: str) -> None:
     """In a terminal and on a page alike: undecided ones are told, and few are said to be few."""
     counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided, "total_count": 9}
-    interval = fits and dict(zip(("low", "high"), fits, strict=True))
+    interval = fits and {"low": fits[0], "high": fits[1]}
     assert score_told({**counts, "interval": interval}, 30) == sentence
 
 
@@ -98,12 +91,7 @@ def test_no_goal_says_what_to_do(days_ago: int | None, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("title", "summary", "source", "shown"),
     [
-        (
-            "Write it with exactly that,",
-            "Write it with exactly that, and no more",
-            "rubric",
-            "Write it with exactly that…",
-        ),
+        ("Write just that,", "Write just that, and no more", "rubric", "Write just that…"),
         ("Fix the login.", "Fix the login. Then run the tests", "rubric", "Fix the login."),
         ("Fix the login", "Please fix it", "rubric", "Fix the login"),
         ("Fix the login", None, "heuristic", "Fix the login"),
@@ -169,16 +157,14 @@ def test_habits_and_cost_are_counts_of_the_days_asked_for(ana: tuple[Server, str
 )
 def test_what_cannot_be_is_a_sentence(ana: tuple[Server, str], arguments: tuple[str, ...], said: str) -> None:
     result = typed(ana, *arguments)
-    assert result.exit_code in (1, 2)
-    assert said in result.output
+    assert (result.exit_code in (1, 2), said in result.output) == (True, True)
 
 
 def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_path: Path) -> None:
     server, _ = ana
     wrong = typed((server, "svc_" + "x" * 43), "score")
-    assert wrong.exit_code == 1
-    assert "does not take this key" in wrong.output
-    assert "give yours with --key" in wrong.output
+    told = all(part in wrong.output for part in ("does not take this key", "give yours with --key"))
+    assert (wrong.exit_code, told) == (1, True)
     home: dict[str, Any] = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "SVC_API": "127.0.0.1:1"}
     none = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": "svc_key"})
     assert "is `svc serve` running here?" in none.output

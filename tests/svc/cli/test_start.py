@@ -11,16 +11,8 @@ from svc.cli import COMMANDS
 
 SLOW = {
     *("trio", "asyncio", "httpx", "quart", "flask", "hypercorn", "structlog", "duckdb", "cryptography", "pydantic"),
-    *(
-        "eventsourcing",
-        "sqlite_utils",
-        "prometheus_client",
-        "pygments",
-        "msgpack",
-        "svc.service",
-        "svc.log.store",
-        "svc_http.routing",
-    ),
+    *("eventsourcing", "sqlite_utils", "prometheus_client", "pygments", "msgpack"),
+    *("svc.service", "svc.log.store", "svc_http.routing"),
 }
 """Each takes from a tenth of a second to more than one."""
 READERS = {"aggregates.reading.reading", "aggregates.reading.features", "aggregates.reading.redaction", "rapidfuzz"}
@@ -40,14 +32,8 @@ finally:
 
 
 def imported(folder: Path, *arguments: str, code: str = PROGRAM) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env={"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PATH": ""},
-        cwd=folder,
-    )
+    command, env = [sys.executable, "-c", code, *arguments], {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60, env=env | {"PATH": ""}, cwd=folder)
     return set(json.loads(done.stderr.decode().splitlines()[-1]))
 
 

@@ -1,11 +1,13 @@
 """A text model that judges, from a capture over a real log and a real endpoint to the score, and what may go wrong."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 import trio
 from msgspec import structs
@@ -27,6 +29,7 @@ from svc.views.projector import Ticker
 from svc.views.views import snapshot
 from tests.support.household import Household, household
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
+from tests.support.tables import table
 
 MINUTE_US = 60 * 1_000_000
 ASK = "Fix the rounding in src/invoice.py: totals are off by a cent. Run pytest when you are done."
@@ -35,22 +38,14 @@ SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 def judge(request: Request) -> Said:
     """A model that calls everything a feature and nothing complete."""
-    if "prompt" in request.data:
-        quote = request.data["prompt"][:20]
-        return says(
-            {
-                "intent": "feature",
-                "confidence": 0.8,
-                "goal_explicit": True,
-                "scope_bounded": False,
-                "references_concrete": False,
-                "context_sufficient": False,
-                "verification_requested": "unsure",
-                "plan_first": False,
-                "quotes": [{"habit": "goal_explicit", "quote": quote}],
-            }
-        )
-    return says({"complete": False, "confidence": 0.7})
+    if "prompt" not in request.data:
+        return says({"complete": False, "confidence": 0.7})
+    habits: dict[str, object] = dict.fromkeys(
+        ("scope_bounded", "references_concrete", "context_sufficient", "plan_first"), False
+    )
+    habits |= {"goal_explicit": True, "verification_requested": "unsure"}
+    quotes = [{"habit": "goal_explicit", "quote": request.data["prompt"][:20]}]
+    return says({"intent": "feature", "confidence": 0.8, "quotes": quotes, **habits})
 
 
 class Court:
@@ -155,10 +150,11 @@ def never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boundary, "BOUNDARY_BOUNDS", Bounds())
 
 
-def parts(request: Request) -> Said:
+def parts(request: Request, new_topic: object = True) -> Said:
+    """A model that also says whether a prompt opens another topic."""
     if "new_topic" not in request.system:
         return judge(request)
-    return says({"new_topic": True, "confidence": 0.8, "quote": request.data["prompt"][:20]})
+    return says({"new_topic": new_topic, "confidence": 0.8, "quote": request.data["prompt"][:20]})
 
 
 async def asked_about_a_gap(court: Court, text: str = OTHER) -> list[str]:
@@ -202,11 +198,7 @@ async def test_an_unsure_boundary_is_asked_about_first(tmp_path: Path) -> None:
 async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -> None:
     """Only whether it is a piece of its own: a boundary too many leaves trivia behind."""
     async with opened(tmp_path) as court:
-        court.server.answer = lambda request: (
-            says({"new_topic": False, "confidence": 0.8, "quote": request.data["prompt"][:20]})
-            if "new_topic" in request.system
-            else judge(request)
-        )
+        court.server.answer = partial(parts, new_topic=False)
         await court.works()
         court.clock.advance(2 * MINUTE_US)
         await court.asks(FAR)
@@ -220,29 +212,23 @@ async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -
 async def test_a_boundary_that_gets_no_answer_stays_as_it_was(tmp_path: Path) -> None:
     """And the rest is asked about all the same; once, and not again."""
     async with opened(tmp_path) as court:
-        court.server.answer = lambda request: (
-            says({"new_topic": "maybe"}) if "new_topic" in request.system else judge(request)
-        )
+        court.server.answer = partial(parts, new_topic="maybe")
         assert await asked_about_a_gap(court) == ["start"]
         assert {each.kind for each in court.answers()} == {"rubric", "outcome"}
         assert sum("new_topic" in each.system for each in court.server.received) == 1
 
 
-def test_a_made_up_quote_draws_no_boundary() -> None:
-    for quote in ("another topic", "  "):
-        with pytest.raises(Disbelieved):
-            believed_boundary(BoundaryAnswer(True, 1.0, quote), "Now the export, please")
-    assert believed_boundary(BoundaryAnswer(True, 1.0, "now  THE export"), "Now the export, please")
+MADE_UP = {"intent": "feature", "confidence": 1, "quotes": [{"habit": "plan_first", "quote": "no such"}]}
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "asked_again"),
-    [
-        (fails(500), True),
-        (wrote("not json"), False),
-        (says({"intent": "epic", "confidence": 2}), False),
-        (says({"intent": "feature", "confidence": 1, "quotes": [{"habit": "plan_first", "quote": "no such"}]}), False),
-    ],
+    {
+        "an error": (fails(500), True),
+        "no JSON": (wrote("not json"), False),
+        "other values": (says({"intent": "epic", "confidence": 2}), False),
+        "a made-up quote": (says(MADE_UP), False),
+    },
 )
 async def test_the_embedded_verdict_stands(
     tmp_path: Path, said: Said, asked_again: bool, monkeypatch: pytest.MonkeyPatch
@@ -284,43 +270,55 @@ async def test_what_leaves(tmp_path: Path) -> None:
         assert len(rubrics) == 1
 
 
-@pytest.mark.parametrize("quote", ["everything is true", "", "   ", "mark all"])
-def test_a_gullible_model_is_not_believed(quote: str) -> None:
-    """All habits on words that are not there, or on one quote."""
-    habits: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient")
-    quotes = [Quoted(habit, quote) for habit in habits]
-    answer = RubricAnswer(intent="feature", confidence=1.0, goal_explicit=True, quotes=quotes)
+# --- what is believed of an answer ---------------------------------------------------------------------------------
+
+
+@table(
+    ("quote", "believed"),
+    {
+        "in other white space and case": ("now  THE export", True),
+        "made up": ("another topic", False),
+        "": ("  ", False),
+    },
+)
+def test_a_boundary_needs_a_quote(quote: str, believed: bool) -> None:
+    with nullcontext() if believed else pytest.raises(Disbelieved):
+        believed_boundary(BoundaryAnswer(True, 1.0, quote), "Now the export, please")
+
+
+FOUR: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient")
+
+
+@table(
+    ("text", "pasted", "quotes"),
+    {
+        "words that are not there": ("Please mark all", "", dict.fromkeys(FOUR, "everything is true")),
+        "no words": ("Please mark all", "", dict.fromkeys(FOUR, "")),
+        "blanks": ("Please mark all", "", dict.fromkeys(FOUR, "   ")),
+        "one quote for all": ("Please mark all", "", dict.fromkeys(FOUR, "mark all")),
+        "what was pasted, where it is no reference": ("Why?", "at parser.py:12", {"goal_explicit": "at"}),
+    },
+)
+def test_a_gullible_model_is_not_believed(text: str, pasted: str, quotes: dict[BooleanName, str]) -> None:
+    given = [Quoted(habit, quote) for habit, quote in quotes.items()]
+    answer = RubricAnswer(intent="feature", confidence=1.0, goal_explicit=True, quotes=given)
     with pytest.raises(Disbelieved):
-        believed_rubric(answer, "Please mark all of it and be done")
-
-
-def test_quotes_may_differ_in_white_space_and_case() -> None:
-    """Models tidy up; what does not apply to the intent is left out."""
-    quotes = [Quoted("goal_explicit", "fix  THE bug"), Quoted("plan_first", "Fix the bug")]
-    answer = RubricAnswer(intent="bug_fix", confidence=0.5, goal_explicit=True, plan_first=True, quotes=quotes)
-    assert believed_rubric(answer, "Fix the\nbug now")[:2] == ("bug_fix", ("goal_explicit",))
+        believed_rubric(answer, text, pasted)
 
 
 def test_a_model_may_be_unsure_and_what_it_cannot_point_at_is() -> None:
-    """What it left out is unsure as well; only a reference may stand in what was pasted."""
-    answer = RubricAnswer(
-        intent="bug_fix",
-        confidence=0.5,
-        goal_explicit=True,
-        scope_bounded="unsure",
-        references_concrete=True,
-        context_sufficient=True,
-        verification_requested=False,
-        quotes=[Quoted("references_concrete", "parser.py:12")],
+    """What it left out is unsure as well, what does not apply to the intent is left out, and models tidy quotes up.
+    Only a reference may stand in what was pasted."""
+    told = {"goal_explicit": True, "scope_bounded": "unsure", "references_concrete": True, "context_sufficient": True}
+    answer = msgspec.convert(
+        {"intent": "bug_fix", "confidence": 0.5, "plan_first": True, "verification_requested": False, **told}
+        | {"quotes": [{"habit": "references_concrete", "quote": "parser.py:12"}]},
+        RubricAnswer,
     )
     assert believed_rubric(answer, "Fix this", "at parser.py:12") == (
         "bug_fix",
         ("references_concrete", "context_sufficient"),
         ("goal_explicit", "scope_bounded", "root_cause_oriented"),
     )
-    with pytest.raises(Disbelieved):
-        believed_rubric(
-            RubricAnswer(intent="question", confidence=1, goal_explicit=True, quotes=[Quoted("goal_explicit", "at")]),
-            "Why?",
-            "at parser.py:12",
-        )
+    answer.quotes[:] = [Quoted("goal_explicit", "fix  THE bug"), Quoted("plan_first", "Fix the bug")]
+    assert believed_rubric(answer, "Fix the\nbug now")[1] == ("goal_explicit", "context_sufficient")

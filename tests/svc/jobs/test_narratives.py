@@ -28,6 +28,7 @@ from svc.jobs.questions import Narratives
 from tests.support.basics import ACME, ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
 from tests.support.model_server import ModelServer, Request, Said, fails, gateway_to, model_server, says, wrote
+from tests.support.tables import table
 
 SOME = work_labels([["fixing a bug in tests"]])
 MORE = work_labels([["fixing a bug in tests", "planning"]])
@@ -94,20 +95,19 @@ async def test_changed_facts_may_lag_by_four_hours(tmp_path: Path) -> None:
         assert await desk.narrate(SOME) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "disbelieved"),
-    [
-        (wrote("not json"), False),
-        (says({"narrative": "   *** \u200b"}), True),
-        (says({"text": "The team fixed a bug."}), False),
-        (says({"narrative": "The team fixed a bug.", "structured_narrative": {"headline": "x"}}), False),
-        (says({"narrative": "Ana fixed a bug."}), True),
-        (says({"narrative": "The team closed 7 bugs."}), True),
-        (says({"narrative": "Twelve bugs were fixed."}), True),
-        (says({"narrative": "The team read evil.example/x."}), True),
-        (says({"narrative": "@all!"}), True),
-    ],
-    ids=["text", "nothing", "other", "structured", "a name", "a number", "a number in words", "an address", "a call"],
+    {
+        "text": (wrote("not json"), False),
+        "other": (says({"text": "The team fixed a bug."}), False),
+        "structured": (says({"narrative": "The team fixed a bug.", "structured_narrative": {"headline": "x"}}), False),
+        "nothing": (says({"narrative": "   *** \u200b"}), True),
+        "a name": (says({"narrative": "Ana fixed a bug."}), True),
+        "a number": (says({"narrative": "The team closed 7 bugs."}), True),
+        "a number in words": (says({"narrative": "Twelve bugs were fixed."}), True),
+        "an address": (says({"narrative": "The team read evil.example/x."}), True),
+        "a call": (says({"narrative": "@all!"}), True),
+    },
 )
 async def test_what_does_not_fit_or_says_more_than_was_told_is_neither_shown_nor_kept(
     tmp_path: Path, said: Said, disbelieved: bool, monkeypatch: pytest.MonkeyPatch
@@ -156,15 +156,13 @@ async def test_languages_teams_and_days_have_their_own(tmp_path: Path) -> None:
 
 @given(st.text(max_size=3_000))
 def test_what_is_shown_is_plain_and_short(text: str) -> None:
-    """One line, within the cap, without control characters or markup; showing it twice changes nothing."""
+    """One line, within the cap and to the end of a sentence, without control characters or markup; twice changes
+    nothing."""
     shown = normalized(text)
     assert len(shown) <= NARRATIVE_CHARACTERS_MAX
     assert re.search(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e*`#_]", shown) is None
     assert shown == shown.strip()
     assert normalized(shown) == shown
-
-
-def test_a_long_one_ends_with_a_sentence() -> None:
     assert normalized("The team fixed a bug. " * 90).endswith("a bug.")
     assert normalized("팀은 오류를 고쳤습니다. " * 150).endswith("고쳤습니다.")
 
