@@ -91,7 +91,7 @@ pages: dev
 	$(BIN)/python -m tests.pages
 
 # The fuzz tests of the suite, and others whose examples are dear, with this many times as many; docs/security.md.
-FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_changes.py projections/derive/test_splitting.py \
+FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_splitting.py \
 	projections/facts/test_flags.py svc/log/test_codec.py \
 	svc/archive/test_archive_spending.py svc_http/routes/test_explained.py aggregates/telemetry/test_batches.py \
 	aggregates/telemetry/test_splitting.py

@@ -1,20 +1,39 @@
-"""The same set of facts gives the same tables."""
+"""The same set of facts gives the same tables, and a batch names every developer of whom anything changed."""
 
+import re
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.decide import TimePassed
 from aggregates.event import Scope
 from aggregates.ids import record_capture_id, turn_id_from_capture
 from aggregates.sub_sessions.arcs import Arc
+from projections.apply import apply
 from projections.reader import unpack
 from tests.fuzz.odd import examples
-from tests.support.facts import ANA, MONDAY, Log, Placed, edit, project, prompt_name, request, shell, tables
-from tests.support.stages import HOUR, MINUTE, SECOND
+from tests.support.facts import (
+    ANA,
+    BEN,
+    DIGESTER,
+    FIX,
+    MONDAY,
+    Log,
+    Placed,
+    edit,
+    empty_views,
+    project,
+    prompt_name,
+    request,
+    shell,
+    tables,
+)
+from tests.support.stages import DAY, HOUR, MINUTE, SECOND
+from tests.support.tables import table
 
 PROMPTS = (
     "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",
@@ -157,17 +176,63 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "error", "at_us": at_us, "status_code": 529}
 
 
+class Live:
+    """Views that serve: facts are applied to them as they come."""
+
+    def __init__(self) -> None:
+        self.db = empty_views()
+        self.facts: dict[int, Placed] = {}
+
+    def changed(self, facts: Sequence[Placed]) -> set[Scope]:
+        """Of those that are new, in one batch."""
+        fresh = [fact for fact in facts if fact.position not in self.facts]
+        self.facts |= {fact.position: fact for fact in fresh}
+        return apply(self.db, fresh, b"", lambda _developer_id: DIGESTER, self._fetch) if fresh else set()
+
+    def _fetch(self, positions: Iterable[int]) -> dict[int, Any]:
+        return {position: self.facts[position].event for position in positions}
+
+    def shown(self) -> dict[str, set[Any]]:
+        """Every sub-session as it can be fetched, by its developer."""
+        query = "SELECT developer_id, sub_sessions.*, settles_at_us <= log_time_us FROM sub_sessions, bookmark"
+        rows: dict[str, set[Any]] = {}
+        for developer_id, *row in self.db.execute(query):
+            rows.setdefault(developer_id, set()).add(tuple(row))
+        return rows
+
+
+def numbered(facts: Iterable[Placed]) -> list[Placed]:
+    return [Placed(number, fact.event) for number, fact in enumerate(facts, 1)]
+
+
+CUTS = st.lists(st.integers(0, 90), max_size=12) | st.just(list(range(99)))
+
+
 @examples(80)
-@given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
-def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
-    """Late, shuffled, doubled and cut anywhere, or one at a time: the tables are those of the facts applied at once."""
+@given(CORRECTED, st.randoms(use_true_random=False), CUTS, st.lists(st.integers(0, 40), max_size=4))
+def test_any_order_any_batches_and_duplicates_give_the_same_tables(
+    story: Any, random: Any, cuts: Any, pauses: Any
+) -> None:
+    """Late, shuffled, doubled and cut anywhere, or one at a time: the tables are those of the facts applied at once.
+
+    And nothing changes for whom no batch names.
+    """
     facts = told(story)
+    for at in sorted(pauses, reverse=True):
+        facts.insert(at, Placed(0, TimePassed(received_at_us=MONDAY + (at % 7) * HOUR)))
+    facts = numbered(facts)
     at_once = tables(project(facts))
     assert at_once["failed"] == []
     shuffled = list(facts) + [fact for fact in facts if random.random() < 0.2]
     random.shuffle(shuffled)
     assert tables(project(shuffled, cuts)) == at_once
-    assert tables(project(facts, range(len(facts)))) == at_once
+    live = Live()
+    known = live.shown()
+    for start, end in pairwise(sorted({0, *(cut for cut in cuts if cut < len(facts)), len(facts)})):
+        named = {str(scope.developer_id) for scope in live.changed(facts[start:end])}
+        before, known = known, live.shown()
+        assert {each for each in before.keys() | known if before.get(each) != known.get(each)} <= named
+    assert tables(live.db) == at_once
 
 
 def test_no_fact_of_the_stories_fails() -> None:
@@ -180,179 +245,137 @@ def test_no_fact_of_the_stories_fails() -> None:
         ("prompt", "s1", PROMPTS[3], MONDAY + 3 * MINUTE, False),
     ]
     rows = tables(project(told(story)))
-    assert rows["failed"] == []
-    assert len(rows["turns"]) == 2
-    assert rows["sub_sessions"]
-
-
-def test_a_prompt_that_was_captured_three_ways_is_one_turn() -> None:
-    """A plugin, the agent's own log and an imported transcript each saw the same prompt."""
-    log = Log()
-    log.prompt("s1", PROMPTS[0], MONDAY)
-    log.prompt("s1", PROMPTS[0], MONDAY + SECOND, name="read later", source="claude-code-transcript")
-    log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": PROMPTS[0]})
-    assert len(tables(project(log.facts))["turns"]) == 1
+    assert (rows["failed"], len(rows["turns"]), bool(rows["sub_sessions"])) == ([], 2, True)
 
 
 # --- late facts, each of which once left the tables of a live server unlike those of a replay ---------------------
 
-
-def _live_and_replayed(log: Log) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """The tables after one fact at a time, in the order told, and after all at once."""
-    return tables(project(log.facts, range(len(log.facts)))), tables(project(log.facts))
+WORD = r"(\d?)([a-z]+)@(-?[\d.]+)(?:=(\d))?(?:#(\w+))?"
 
 
-def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> None:
-    """The arc that was merged is gone, so what is left of the sub-session must be concluded again."""
-    log = Log()
-    log.prompt("s1", PROMPTS[0], MONDAY, cwd_digest=7)
-    log.records("s1", edit(MONDAY + MINUTE), {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
-    log.prompt("s2", PROMPTS[1], MONDAY + 5 * MINUTE, cwd_digest=7)
-    log.records("s2", edit(MONDAY + 6 * MINUTE))
-    assert len(tables(project(log.facts))["sub_sessions"]) == 1
-    log.prompt("s2", PROMPTS[5], MONDAY - MINUTE, cwd_digest=7)
-    live, replayed = _live_and_replayed(log)
+def late(story: str) -> Log:
+    """A session's number, what is told, `@` of which minute, `=` in which words, `#` in which prompt's name."""
+    log, captures = Log(), dict[int, list[tuple[str, UUID]]]()
+    words = re.findall(WORD, story)
+    for session in dict.fromkeys(f"s{number or 1}" for number, *_ in words):
+        log.claim(session)
+    for place, (number, what, minute, words_of, host) in enumerate(words):
+        session, at_us = f"s{number or 1}", MONDAY + round(float(minute) * 60) * SECOND
+        text = (*PROMPTS, f"go {place}")[int(words_of)] if words_of else f"go on with part {place} of it please"
+        known = sorted(captures.setdefault(at_us, []), key=lambda each: turn_id_from_capture(each[1]))
+        match what:
+            case "ask" | "read":
+                source = "claude-code-transcript" if what == "read" else "claude-code"
+                told_by = {"host_prompt_id": host or None, "cwd_digest": 7, "source": source}
+                made = log.prompt(session, text, at_us, name=f"{place}", **told_by)
+                captures[at_us].append((session, made))
+            case "work":
+                captures[at_us].append((session, log.works(session, at_us, text)))
+            case "split" | "join":  # of prompts of one moment the last is parted, the first is joined
+                log.corrects_gap(*known[-1 if what == "split" else 0], what == "split")
+            case "log":
+                told_text = {"text": text} if words_of else {}
+                log.records(session, {"kind": "prompt", "at_us": at_us, "prompt_id": host or None, **told_text})
+            case "answer":
+                log.answer(session, captures[at_us - MINUTE][0][1], "Done.", at_us, input_tokens=5)
+            case "leaves":
+                end = {"kind": "session_end", "source": "exit", "at_us": at_us}
+                log.records(session, end | {"prompt_id": host or None})
+            case _:
+                log.records(session, _work_record(what, at_us) | {"prompt_id": host or None})
+    return log
+
+
+@table(
+    ("story", "turns", "closings"),
+    {
+        "work that names a prompt not yet captured": (
+            "ask@0=0 ask@60=3 ask@120=8 edit@10#later ask@240=1#later",
+            *("4:0", "-"),
+        ),
+        "a name that is used twice": (
+            "ask@0=0#twice ask@60=3 ask@120=8 ask@180=1#twice edit@1#twice request@240",
+            *("4:100", "-"),
+        ),
+        "work that names a text of the agent's": (
+            "ask@0=0 ask@60=3 ask@120=8 ask@180=0 edit@1#task ask@181=6#task ask@185=6",
+            *("4:0", "-"),
+        ),
+        "a prompt that is joined over others": ("log@0=0 ask@0.4=3 ask@0.7=8 ask@1=1 ask@1.5=0", "4:0", "-"),
+        "that a prompt was a clear": ("ask@0=0 ask@60=3 log@120#clears ask@120=4#clears", "2:0 1:0", "clear -"),
+        "prompts of one moment in two arcs": (
+            "ask@0=0 ask@59 ask@59 split@59 ask@60 ask@61 ask@62",
+            "2:0 4:0",
+            "person -",
+        ),
+        "a sub-session merged at a moment when another began": (
+            "work@0=0 2work@60=3 3work@60=3 join@60 4work@120=8",
+            *("2:200 1:100 1:100", "- - - -"),
+        ),
+        "tiny prompts of an arc each": (
+            " ".join(f"ask@{minute}=9 split@{minute}" for minute in range(7)),
+            *("1:0 1:0 1:0 1:0 1:0 1:0 1:0", "person - person person person person person"),
+        ),
+        "a word about a session that proves to be a sub-agent's": ("2ask@0=0 join@0 1ask@0=0 2child@0", "1:0", "-"),
+        "a word about a sub-agent's session, and a later capture": ("1ask@0=0 1child@0 join@0 2ask@0=0", "1:0", "-"),
+        "a session that goes on in another": ("ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6", "2:0", "- end"),
+        "a late first prompt that takes it out": (
+            "ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6 2ask@-1=5",
+            "2:0 1:0",
+            "- end",
+        ),
+        "an end that names an earlier prompt": (
+            "ask@0=0#first ask@60=3 ask@120=8 leaves@240#first ask@180=1",
+            *("4:0", "end"),
+        ),
+        "an answer to a prompt that was joined further back": (
+            "log@0=0#one ask@60=3 ask@120=8 ask@180=0#one answer@181",
+            *("3:5", "-"),
+        ),
+        "a prompt that a plugin, a log and a transcript tell": ("ask@0=0 log@0.1=0 read@0.2=0", "1:0", "-"),
+    },
+)
+def test_what_comes_late_leaves_the_tables_of_a_replay(story: str, turns: str, closings: str) -> None:
+    """One fact at a time, in the order told, or all at once: so many turns and tokens in each sub-session."""
+    facts = late(story).facts
+    live = tables(project(facts, range(len(facts))))
+    assert live == tables(project(facts))
     assert live["failed"] == []
-    assert live == replayed
-    assert len(live["sub_sessions"]) == 2
+    rows = project(facts).execute("SELECT turns, input_tokens FROM sub_sessions ORDER BY started_us, turns")
+    assert " ".join(f"{count}:{tokens}" for count, tokens in rows) == turns
+    assert " ".join(unpack(row[6], Arc).closed_by or "-" for row in live["arcs"]) == closings
 
 
-def _prompts(*texts: str | tuple[str, str]) -> Log:
-    """An hour apart, some with the agent's name for them."""
-    log = Log()
-    for number, each in enumerate(texts):
-        text, host = each if isinstance(each, tuple) else (each, None)
-        log.prompt("s1", text, MONDAY + number * HOUR, name=f"{number}", host_prompt_id=host, cwd_digest=7)
-    return log
+# --- whom a batch concerns ----------------------------------------------------------------------------------------
 
 
-def _overtaken() -> Log:
-    """Until a prompt is there, telemetry that names it lies with the turn before by time."""
-    log = _prompts(PROMPTS[0], PROMPTS[3], PROMPTS[-1]).records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
-    log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
-    return log
+@table(
+    ("then", "concerns"),
+    {
+        "work": (lambda log, _capture: log.records("s1", edit(MONDAY + HOUR)), True),
+        "a word on completion": (lambda log, capture: log.corrects_goal("s1", capture, True), True),
+        "a word on the intent": (lambda log, capture: log.corrects_intent("s1", capture, "question"), True),
+        "a title": (lambda log, capture: log.renames(capture, "Mine"), True),
+        "settling": (lambda log, _capture: log.passes(MONDAY + DAY), True),
+        "time alone": (lambda log, _capture: log.passes(MONDAY + 2 * MINUTE), False),
+    },
+)
+def test_whom_a_fact_concerns(then: Any, concerns: bool) -> None:
+    """What settled once does not settle again."""
+    live, log = Live(), Log()
+    capture_id = log.works("s1", MONDAY)
+    assert live.changed(log.facts) == {ANA}
+    then(log, capture_id)
+    assert live.changed(log.facts) == ({ANA} if concerns else set())
+    live.changed(log.passes(MONDAY + 2 * DAY).facts)
+    assert live.changed(log.passes(MONDAY + 3 * DAY).facts) == set()
 
 
-def _named_twice() -> Log:
-    """A name that is used again, much later, takes nothing away from the turn that bore it first."""
-    log = _prompts((PROMPTS[0], "twice"), PROMPTS[3], PROMPTS[-1], (PROMPTS[1], "twice"))
-    return log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"), request(MONDAY + 4 * HOUR))
-
-
-def _reports_of_tasks() -> Log:
-    """Of two reports of background tasks the first has the name of work long before it: it is not brought back."""
-    log = _prompts(PROMPTS[0], PROMPTS[3], PROMPTS[8], PROMPTS[0])
-    log.records("s1", edit(MONDAY + MINUTE, prompt_id="task"))
-    log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + MINUTE, name="first", host_prompt_id="task", cwd_digest=7)
-    log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + 5 * MINUTE, name="second", cwd_digest=7)
-    return log
-
-
-def _joined_far_back() -> Log:
-    """A plugin tells of a prompt that the log saw; three others have come between the two captures."""
-    log = Log().claim("s1").records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0]})
-    for number, text in enumerate((PROMPTS[3], PROMPTS[-1], PROMPTS[1]), 1):
-        log.prompt("s1", text, MONDAY + number * 20 * SECOND, cwd_digest=7)
-    log.prompt("s1", PROMPTS[0], MONDAY + 90 * SECOND, cwd_digest=7)
-    return log
-
-
-def _clear_without_words() -> Log:
-    """Only the plugin tells that what the log saw was a clear: the turn before it is closed by it."""
-    log = _prompts(PROMPTS[0], PROMPTS[3])
-    log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * HOUR, "prompt_id": "clears"})
-    log.prompt("s1", PROMPTS[4], MONDAY + 2 * HOUR, host_prompt_id="clears", cwd_digest=7)
-    return log
-
-
-def _two_at_once() -> Log:
-    """An arc that opens at the very moment at which the last turn of the arc before began."""
-    log = _prompts(PROMPTS[0])
-    _, later = sorted(_captures_at_once(log), key=turn_id_from_capture)
-    log.corrects_gap("s1", later, True)
-    for number in range(3):
-        log.prompt("s1", f"go on with part {number} of it please", MONDAY + HOUR + number * MINUTE, cwd_digest=7)
-    return log
-
-
-def _captures_at_once(log: Log) -> list[UUID]:
-    at_us = MONDAY + HOUR - MINUTE
-    return [log.prompt("s1", f"go on with the {what} of it please", at_us, cwd_digest=7) for what in ("head", "tail")]
-
-
-def _merged_amid_others() -> Log:
-    """A sub-session goes on in a session that began at the very moment at which another one did."""
-    log = Log()
-    log.works("s1", MONDAY)
-    first, second = sorted(("s2", "s3"), key=lambda session: turn_id_from_capture(_of_an_hour_later(session)))
-    for session in (first, second):
-        log.works(session, MONDAY + HOUR, PROMPTS[3])
-    log.corrects_gap(first, _of_an_hour_later(first), False)
-    log.works("s4", MONDAY + 2 * HOUR, PROMPTS[-1])
-    return log
-
-
-def _of_an_hour_later(session: str) -> UUID:
-    return prompt_name(session, PROMPTS[3], MONDAY + HOUR)
-
-
-def _burst_across_arcs() -> Log:
-    """Of five tiny prompts each opens an arc."""
-    log = Log()
-    for number in range(7):
-        capture_id = log.prompt("s1", f"go {number}", MONDAY + number * MINUTE, cwd_digest=7)
-        log.corrects_gap("s1", capture_id, True)
-    return log
-
-
-_ASKED = [("prompt", session, PROMPTS[0], MONDAY, False) for session in SESSIONS]
-_CHILD = [("work", session, "child", MONDAY, False) for session in SESSIONS]
-LATE: dict[str, list[Placed]] = {
-    "work that names a prompt not yet captured": _overtaken().facts,
-    "a name that is used twice": _named_twice().facts,
-    "work that names a text of the agent's": _reports_of_tasks().facts,
-    "a prompt that is joined over others": _joined_far_back().facts,
-    "that a prompt was a clear": _clear_without_words().facts,
-    "prompts of one moment in two arcs": _two_at_once().facts,
-    "a sub-session merged at a moment when another began": _merged_amid_others().facts,
-    "tiny prompts of an arc each": _burst_across_arcs().facts,
-    "a word about a session that proves to be a sub-agent's": told(
-        [_ASKED[1], ("said", "s2", "gap", 0, False), _ASKED[0], _CHILD[1]]
-    ),
-    "a word about a sub-agent's session, and a later capture": told(
-        [_ASKED[0], _CHILD[0], ("said", "s1", "gap", 0, False), _ASKED[1]]
-    ),
-}
-
-
-@pytest.mark.parametrize("case", LATE)
-def test_what_comes_late_leaves_the_tables_of_a_replay(case: str) -> None:
-    facts = LATE[case]
-    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
-
-
-def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
-    """A hook may name the last prompt it knew of; the session ended after the last prompt there was."""
-    log = Log()
-    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="first", cwd_digest=7)
-    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
-    end = {"kind": "session_end", "source": "exit", "at_us": MONDAY + 4 * HOUR, "prompt_id": "first"}
-    log.records("s1", end)
-    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, cwd_digest=7)
-    live, replayed = _live_and_replayed(log)
-    assert live == replayed
-    assert "end" in [unpack(row[6], Arc).closed_by for row in live["arcs"]]
-
-
-def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:
-    """The log saw the prompt long before the plugin sent it: the turn that is answered lies further back."""
-    log = Log()
-    log.records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0], "prompt_id": "one"})
-    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
-    late = log.prompt("s1", PROMPTS[0], MONDAY + 3 * HOUR, host_prompt_id="one", cwd_digest=7)
-    log.answer("s1", late, "Done. All tests pass.", MONDAY + 3 * HOUR + MINUTE, input_tokens=5)
-    live, replayed = _live_and_replayed(log)
-    assert live == replayed
-    assert sum(row[16] for row in live["sub_sessions"]) == 5
+def test_two_developers_in_one_batch_are_both_named() -> None:
+    live, hers, his = Live(), Log(ANA), Log(BEN)
+    hers.prompt("s1", FIX, MONDAY)
+    his.prompt("s2", FIX, MONDAY)
+    placed = numbered([*hers.facts, *his.facts])
+    assert live.changed(placed[: len(hers.facts)]) == {ANA}
+    assert live.changed(placed) == {BEN}
+    assert Live().changed(placed) == {ANA, BEN}
