@@ -1,6 +1,6 @@
 """Decisions about captures: given these commands, when this one comes, then these events and this reply."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -13,6 +13,7 @@ from aggregates.ids import attempt_stream, operation_stream, overrides_stream, p
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
 from tests.support.basics import named
+from tests.support.tables import table
 
 ACME, OTHER = named("acme"), named("other")
 ANA, BEN = named("ana"), named("ben")
@@ -71,10 +72,6 @@ def _adopt(streams: State, decision: Decision) -> None:
         streams[stream] = evolve(streams.get(stream), event)
 
 
-def _kinds(decision: Decision) -> list[type[Event]]:
-    return [type(event) for _, event in decision.events]
-
-
 def _only(decision: Decision, kind: type[_Event]) -> _Event:
     return next(event for _, event in decision.events if isinstance(event, kind))
 
@@ -89,60 +86,56 @@ def _refusal(reply: Reply) -> Reason:
     return reply.reason
 
 
-ANSWERED = (PROMPT, RESPONSE)
+ANSWERED, UNNAMED = (PROMPT, RESPONSE), _of(RESPONSE, response_operation_id=None)
 NOTHING: tuple[AnyCommand, ...] = ()
 
 
 # --- what is taken ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "when", "kinds", "reply"),
-    [
-        # a prompt claims its session, the next one finds it claimed, a retry finds itself
-        (NOTHING, PROMPT, [captures.SessionClaimed, captures.PromptCaptured], Done(True, PROMPT_ID)),
-        ((PROMPT,), SECOND, [captures.PromptCaptured], Done(True, SECOND_ID)),
-        ((PROMPT,), PROMPT, [], Done(False, PROMPT_ID)),
-        ((PROMPT,), _of(PROMPT, cwd="/elsewhere", truncated=True), [], Done(False, PROMPT_ID)),
-        # a response claims its operation id, where it has one
-        ((PROMPT,), RESPONSE, [captures.PromptAnswered, captures.OperationClaimed], Done(True, PROMPT_ID)),
-        ((PROMPT,), _of(RESPONSE, response_operation_id=None), [captures.PromptAnswered], Done(True, PROMPT_ID)),
-        (ANSWERED, RESPONSE, [], Done(False, PROMPT_ID)),
-        (ANSWERED, _of(RESPONSE, response_operation_id=None), [], Done(False, PROMPT_ID)),
-        (ANSWERED, _of(RESPONSE, response_operation_id="op-2"), [captures.OperationClaimed], Done(False, PROMPT_ID)),
-        (ANSWERED, _of(RESPONSE, responded_at_us=9), [], Done(False, PROMPT_ID)),
-        # decisions are taken each time
-        ((PROMPT,), SETUP, [captures.SetupCompleted], Done(True)),
-        (NOTHING, TITLE, [TitleEdited], Done(True, named("turn"))),
-        ((TITLE,), TITLE, [TitleEdited], Done(True, named("turn"))),
-    ],
+    {
+        "a prompt claims its session": (NOTHING, PROMPT, "SessionClaimed PromptCaptured", Done(True, PROMPT_ID)),
+        "the next one finds it claimed": ((PROMPT,), SECOND, "PromptCaptured", Done(True, SECOND_ID)),
+        "a retry finds itself": ((PROMPT,), PROMPT, "", Done(False, PROMPT_ID)),
+        "a retry from elsewhere": (
+            (PROMPT,),
+            _of(PROMPT, cwd="/elsewhere", truncated=True),
+            "",
+            Done(False, PROMPT_ID),
+        ),
+        "a response claims its operation id": (
+            *((PROMPT,), RESPONSE, "PromptAnswered OperationClaimed", Done(True, PROMPT_ID)),
+        ),
+        "where it has one": ((PROMPT,), UNNAMED, "PromptAnswered", Done(True, PROMPT_ID)),
+        "a response again": (ANSWERED, RESPONSE, "", Done(False, PROMPT_ID)),
+        "again without an operation": (ANSWERED, UNNAMED, "", Done(False, PROMPT_ID)),
+        "again under another": (
+            *(ANSWERED, _of(RESPONSE, response_operation_id="op-2"), "OperationClaimed", Done(False, PROMPT_ID)),
+        ),
+        "again at another time": (ANSWERED, _of(RESPONSE, responded_at_us=9), "", Done(False, PROMPT_ID)),
+        "a setup each time": ((PROMPT,), SETUP, "SetupCompleted", Done(True)),
+        "a title": (NOTHING, TITLE, "TitleEdited", Done(True, named("turn"))),
+        "a title each time": ((TITLE,), TITLE, "TitleEdited", Done(True, named("turn"))),
+        "a batch claims its session": (NOTHING, RECORDS, "SessionClaimed RecordsCaptured", Done(True)),
+        "a batch after a prompt": ((PROMPT,), RECORDS, "RecordsCaptured", Done(True)),
+        "a prompt after a batch": ((RECORDS,), PROMPT, "PromptCaptured", Done(True, PROMPT_ID)),
+        "a batch again": ((RECORDS,), RECORDS, "", Done(False)),
+        "other records": ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), "RecordsCaptured", Done(True)),
+        "another session": (
+            *((RECORDS,), _of(RECORDS, agent_session_id="session-2"), "SessionClaimed RecordsCaptured", Done(True)),
+        ),
+    },
 )
 def test_a_command_becomes_events_once(
-    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]], reply: Done
+    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: str, reply: Done
 ) -> None:
+    """Decisions are taken each time; a batch is its session and its record ids."""
     decision = decide(when, after(*given), CONTEXT)
-    assert _kinds(decision) == kinds
-    assert decision.reply == reply
-
-
-@pytest.mark.parametrize(
-    ("given", "when", "kinds"),
-    [
-        (NOTHING, RECORDS, [captures.SessionClaimed, captures.RecordsCaptured]),
-        ((PROMPT,), RECORDS, [captures.RecordsCaptured]),
-        ((RECORDS,), PROMPT, [captures.PromptCaptured]),
-        ((RECORDS,), RECORDS, []),
-        ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), [captures.RecordsCaptured]),
-        ((RECORDS,), _of(RECORDS, agent_session_id="session-2"), [captures.SessionClaimed, captures.RecordsCaptured]),
-    ],
-)
-def test_a_batch_is_its_session_and_its_record_ids(
-    given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]]
-) -> None:
-    decision = decide(when, after(*given), CONTEXT)
-    assert _kinds(decision) == kinds
+    assert " ".join(type(event).__name__ for _, event in decision.events) == kinds
     assert isinstance(decision.reply, Done)
-    assert decision.reply.created is bool(kinds)
+    assert decision.reply == replace(reply, id=reply.id or decision.reply.id)
 
 
 def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
@@ -155,38 +148,31 @@ def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
 # --- what is refused ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+def _says(operation: str | None = "op-1", **content: Any) -> AnyCommand:
+    return _of(RESPONSE, content=replace(RESPONSE.content, **content), response_operation_id=operation)
+
+
+@table(
     ("given", "when", "reason"),
-    [
-        # the same client event id means the same text, session and source
-        ((PROMPT,), _of(PROMPT, text="Fix the login test "), Reason.CONFLICT),
-        ((PROMPT,), _of(PROMPT, agent_session_id="session-2"), Reason.CONFLICT),
-        ((PROMPT,), _of(PROMPT, source="codex"), Reason.CONFLICT),
-        # a response needs a prompt of the same scope
-        (NOTHING, RESPONSE, Reason.NOT_FOUND),
-        ((PROMPT,), _of(RESPONSE, prompt_id=named("no prompt")), Reason.NOT_FOUND),
-        ((PROMPT,), _of(RESPONSE, developer_id=BEN), Reason.NOT_FOUND),
-        ((PROMPT,), _of(RESPONSE, organization_id=OTHER), Reason.NOT_FOUND),
-        ((PROMPT,), _of(RESPONSE, prompt_id=session_stream("session-1")), Reason.NOT_FOUND),
-        # an operation id belongs to one prompt for ever
-        ((*ANSWERED, SECOND), _of(RESPONSE, prompt_id=SECOND_ID), Reason.CONFLICT),
-        # a response is never replaced, whatever its operation id
-        (ANSWERED, _of(RESPONSE, content=captures.ResponseContent(response_text="Other.")), Reason.CONFLICT),
-        (
-            ANSWERED,
-            _of(RESPONSE, content=replace(RESPONSE.content, model="m"), response_operation_id="op-2"),
-            Reason.CONFLICT,
-        ),
-        (
-            ANSWERED,
-            _of(RESPONSE, content=replace(RESPONSE.content, cost_usd=None), response_operation_id=None),
-            Reason.CONFLICT,
-        ),
-    ],
+    {
+        "another text": ((PROMPT,), _of(PROMPT, text="Fix the login test "), Reason.CONFLICT),
+        "another session": ((PROMPT,), _of(PROMPT, agent_session_id="session-2"), Reason.CONFLICT),
+        "another source": ((PROMPT,), _of(PROMPT, source="codex"), Reason.CONFLICT),
+        "a response to nothing": (NOTHING, RESPONSE, Reason.NOT_FOUND),
+        "to another prompt": ((PROMPT,), _of(RESPONSE, prompt_id=named("no prompt")), Reason.NOT_FOUND),
+        "of another developer": ((PROMPT,), _of(RESPONSE, developer_id=BEN), Reason.NOT_FOUND),
+        "of another organization": ((PROMPT,), _of(RESPONSE, organization_id=OTHER), Reason.NOT_FOUND),
+        "to a session": ((PROMPT,), _of(RESPONSE, prompt_id=session_stream("session-1")), Reason.NOT_FOUND),
+        "an operation of another prompt": ((*ANSWERED, SECOND), _of(RESPONSE, prompt_id=SECOND_ID), Reason.CONFLICT),
+        "another answer": (ANSWERED, _says(response_text="Other."), Reason.CONFLICT),
+        "another model under another operation": (ANSWERED, _says("op-2", model="m"), Reason.CONFLICT),
+        "no cost without an operation": (ANSWERED, _says(None, cost_usd=None), Reason.CONFLICT),
+    },
 )
 def test_a_contradiction_is_refused_and_appends_nothing(
     given: tuple[AnyCommand, ...], when: AnyCommand, reason: Reason
 ) -> None:
+    """A client event id means one text, session and source; an operation one prompt; a response is never replaced."""
     decision = decide(when, after(*given), CONTEXT)
     assert decision.events == ()
     assert _refusal(decision.reply) is reason
@@ -210,14 +196,8 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
     assert first.events == ((attempt_stream(developer, "session-1"), attempted),)
     assert _refusal(first.reply) is Reason.FOREIGN_SESSION
     _adopt(streams, first)
-    second = decide(foreign, streams, CONTEXT)
-    assert second == Decision((), first.reply)
-
-
-def test_the_owner_of_a_session_is_not_hindered_by_an_attempt() -> None:
-    streams = after(PROMPT)
-    _adopt(streams, decide(_of(SECOND, developer_id=BEN), streams, CONTEXT))
-    assert decide(SECOND, streams, CONTEXT).reply == Done(True, SECOND_ID)
+    assert decide(foreign, streams, CONTEXT) == Decision((), first.reply)
+    assert decide(SECOND, streams, CONTEXT).reply == Done(True, SECOND_ID), "the owner is not hindered"
 
 
 def test_operation_ids_of_two_developers_do_not_meet() -> None:
@@ -314,7 +294,7 @@ _SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"
     [
         (PROMPT, (PROMPT_ID, *_SESSION_STREAMS), ()),
         (RESPONSE, (PROMPT_ID, operation_stream(ANA, "op-1")), (PROMPT_ID,)),
-        (replace(RESPONSE, response_operation_id=None), (PROMPT_ID,), (PROMPT_ID,)),
+        (UNNAMED, (PROMPT_ID,), (PROMPT_ID,)),
         (TITLE, (overrides_stream(ANA),), (overrides_stream(ANA),)),
         (SETUP, (overrides_stream(ANA),), (overrides_stream(ANA),)),
     ],
@@ -328,16 +308,10 @@ def test_each_command_names_the_streams_it_rests_on(
 
 
 @pytest.mark.parametrize("command", [PROMPT, SECOND, RECORDS, RESPONSE, TITLE, SETUP])
-@pytest.mark.parametrize("given", [NOTHING, (PROMPT,), ANSWERED, (RECORDS,)])
-def test_a_decision_writes_only_to_streams_it_names(given: tuple[AnyCommand, ...], command: AnyCommand) -> None:
-    """So an actor that has loaded them has loaded enough to be right."""
-    written = {stream for stream, _ in decide(command, after(*given), CONTEXT).events}
-    assert written <= set(touched_streams(command))
-
-
-@pytest.mark.parametrize("command", [PROMPT, RECORDS, RESPONSE])
-def test_a_decision_needs_nothing_but_the_streams_it_names(command: AnyCommand) -> None:
-    """With all other streams left out it comes out the same."""
-    streams = after(*ANSWERED, SECOND, RECORDS)
-    named_only = {stream: streams[stream] for stream in touched_streams(command) if stream in streams}
-    assert decide(command, named_only, CONTEXT) == decide(command, streams, CONTEXT)
+@pytest.mark.parametrize("given", [NOTHING, (PROMPT,), ANSWERED, (RECORDS,), (*ANSWERED, SECOND, RECORDS)])
+def test_a_decision_writes_and_reads_only_streams_it_names(given: tuple[AnyCommand, ...], command: AnyCommand) -> None:
+    """So an actor that has loaded them has loaded enough to be right: without all others it comes out the same."""
+    streams, touched = after(*given), touched_streams(command)
+    decision = decide(command, streams, CONTEXT)
+    assert {stream for stream, _ in decision.events} <= set(touched)
+    assert decide(command, {each: streams[each] for each in touched if each in streams}, CONTEXT) == decision
