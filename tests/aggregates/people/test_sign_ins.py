@@ -14,6 +14,7 @@ from tests.support.tables import table
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
 END_US = NOW_US + 60 * US_PER_SECOND
 OFFER = acts.OfferLink(link_id=LINK, organization_id=ACME, developer_id=BEN, expires_at_us=END_US)
+LEAVES = acts.EndMembership(membership_id=membership_stream(ACME, BEN))
 OPEN = acts.OpenSignIn(sign_in_id=BROWSER, organization_id=ACME, developer_id=BEN)
 
 
@@ -28,12 +29,10 @@ def test_a_link_is_used_once_and_in_time() -> None:
 
 @pytest.mark.parametrize("begin", [OFFER, OPEN], ids=["a link", "a sign-in"])
 def test_nobody_stands_for_who_is_no_member_and_none_is_given_twice(begin: acts.OfferLink | acts.OpenSignIn) -> None:
-    directory = company()
-    carry_out(directory, begin)
-    assert why(carry_out(directory, begin)) is Reason.CONFLICT
-    left = company()
-    carry_out(left, acts.EndMembership(membership_id=membership_stream(ACME, BEN)))
-    assert why(carry_out(left, begin)) is Reason.CONFLICT
+    for before in (begin, LEAVES):
+        directory = company()
+        carry_out(directory, before)
+        assert why(carry_out(directory, begin)) is Reason.CONFLICT
 
 
 def opened() -> Directory:
@@ -52,11 +51,8 @@ def opened() -> Directory:
     {
         "it is signed out": [acts.EndSignIn(sign_in_id=BROWSER)],
         "its key is revoked": [acts.RevokeKey(credential_id=named(BEN_KEY))],
-        "its member has left": [acts.EndMembership(membership_id=membership_stream(ACME, BEN))],
-        "they came back": [
-            acts.EndMembership(membership_id=membership_stream(ACME, BEN)),
-            acts.StartMembership(organization_id=ACME, developer_id=BEN),
-        ],
+        "its member has left": [LEAVES],
+        "they came back": [LEAVES, acts.StartMembership(organization_id=ACME, developer_id=BEN)],
     },
 )
 def test_a_browser_stands_no_longer_once(ending: list[acts.PeopleAct]) -> None:
@@ -75,28 +71,20 @@ def test_an_idle_browser_is_signed_out_and_one_that_was_seen_stays() -> None:
     assert entry.signed_in(directory, BROWSER, last_us + entry.SIGN_IN_IDLE_DAYS * US_PER_DAY + 1) is None
 
 
-def test_a_link_opens_once_and_in_time() -> None:
+def test_an_operators_link_opens_once_and_in_time_and_a_browser_until_it_ends() -> None:
+    """Only so many browsers are kept."""
     operators = entry.Operators()
     late_us = operators.offer("a", NOW_US)
     operators.offer("b", NOW_US)
     assert late_us == NOW_US + entry.OPERATOR_LINK_SECONDS * US_PER_SECOND
     assert [operators.waits(each, NOW_US) for each in ("a", "a", "unknown")] == [True, True, False]
     operators.use("a")
-    assert not operators.waits("a", NOW_US)
-    assert not operators.waits("b", late_us)
-
-
-def test_a_browser_stands_until_it_ends_or_its_time_is_over() -> None:
-    operators = entry.Operators()
+    assert [operators.waits("a", NOW_US), operators.waits("b", late_us)] == [False, False]
     operators.begin("a", NOW_US)
     operators.begin("b", NOW_US)
     operators.end("b")
     assert [operators.stands(each, NOW_US) for each in ("a", "b", "unknown")] == [True, False, False]
     assert not operators.stands("a", NOW_US + entry.OPERATOR_HOURS * 3_600 * US_PER_SECOND)
-
-
-def test_only_so_many_are_kept() -> None:
-    operators = entry.Operators()
     for number in range(entry.KEPT_MAX + 1):
         operators.begin(str(number), NOW_US)
     assert [operators.stands(each, NOW_US) for each in ("0", "1")] == [False, True]
