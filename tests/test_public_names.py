@@ -3,15 +3,15 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-SOURCES = {"aggregates": ROOT, "projections": ROOT, "svc": ROOT, "svc_http": ROOT / "http"}
+from tests.test_layout import ROOMS, ROOT, module_of, trees
+
 PUBLIC = {
     **{"_asdict": "named tuples", "_fields": "named tuples", "_replace": "named tuples", "_exit": "os"},
     **{"_thread": "the low-level threading module", "_MEIPASS": "where PyInstaller has unpacked the one file"},
@@ -24,16 +24,14 @@ INNER_MODULES = {"globals"}
 SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA)\b")
 
 
-@cache
-def _trees() -> Mapping[Path, ast.Module]:
-    files = (path for room, base in SOURCES.items() for path in sorted((base / room).rglob("*.py")))
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+def every_tree() -> list[tuple[Path, ast.Module]]:
+    return [found for room in ROOMS for found in trees(room)]
 
 
 @cache
 def _own_names() -> frozenset[str]:
     """Every private name that the product itself declares or assigns."""
-    return frozenset(name for tree in _trees().values() for name in _declared(tree) if name.startswith("_"))
+    return frozenset(name for _, tree in every_tree() for name in _declared(tree) if name.startswith("_"))
 
 
 def _declared(tree: ast.AST) -> Iterator[str]:
@@ -53,7 +51,7 @@ def _private_uses(tree: ast.Module, own: Iterable[str]) -> Iterator[tuple[int, s
     """Line and text of each use of a name that another project keeps for itself."""
     for node in ast.walk(tree):
         match node:
-            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] not in SOURCES:
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] not in ROOMS:
                 used = [*module.split("."), *(alias.name for alias in names)]
             case ast.Import(names=names):
                 used = [part for alias in names for part in alias.name.split(".")]
@@ -72,7 +70,7 @@ def test_no_library_is_used_by_a_private_name() -> None:
     """What is private may change with any release, as `quart.globals.request_ctx` did."""
     wrong = [
         f"{path.relative_to(ROOT)}:{line} {text}"
-        for path, tree in _trees().items()
+        for path, tree in every_tree()
         for line, text in _private_uses(tree, _own_names())
     ]
     assert wrong == []
@@ -95,17 +93,13 @@ def test_a_private_name_is_found(code: str, found: int) -> None:
 
 
 def _foreign_bases(made: type) -> Sequence[type]:
-    return [base for base in made.__mro__[1:] if base.__module__.split(".")[0] not in (*SOURCES, "builtins", "typing")]
+    return [base for base in made.__mro__[1:] if base.__module__.split(".")[0] not in (*ROOMS, "builtins", "typing")]
 
 
-@pytest.mark.parametrize("room", SOURCES)
+@pytest.mark.parametrize("room", ROOMS)
 def test_no_class_replaces_a_private_name_of_its_base(room: str) -> None:
     """A subclass changes what its base offers, and nothing inside it."""
-    modules = [
-        ".".join(path.relative_to(SOURCES[room]).with_suffix("").parts).removesuffix(".__init__")
-        for path in _trees()
-        if path.is_relative_to(SOURCES[room] / room) and path.stem != "__main__"
-    ]
+    modules = [module_of(path) for path, _ in trees(room) if path.stem != "__main__"]
     wrong = [
         f"{made.__module__}.{made.__name__}.{name} of {base.__module__}"
         for module in modules
@@ -122,21 +116,13 @@ def _wrong_sql(pattern: str) -> Sequence[str]:
     """Where SQL in code or in the declared schema has what the pattern finds."""
     in_code = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in _trees().items()
+        for path, tree in every_tree()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
         if re.search(pattern, node.value)
     ]
     declared = (ROOT / "projections").glob("**/*.toml")
     return [*in_code, *(path.name for path in declared if re.search(pattern, path.read_text(encoding="utf-8")))]
-
-
-def _calls() -> Iterator[tuple[str, ast.Call]]:
-    """Every call of the product, with its place."""
-    for path, tree in _trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
 
 
 def test_sql_is_bound_by_name_or_in_order() -> None:
@@ -147,21 +133,3 @@ def test_sql_is_bound_by_name_or_in_order() -> None:
 def test_sql_adds_no_fractions() -> None:
     """SQLite sums REAL otherwise since 3.43: the same log would give another last digit with another SQLite."""
     assert _wrong_sql(r"\b(?:avg|total)\(") == []
-
-
-def test_named_placeholders_are_not_given_a_sequence() -> None:
-    """`execute("… :name", (value,))` raises from Python 3.14 on; the call tells it where both stand in it."""
-    wrong = [
-        place
-        for place, call in _calls()
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("execute", "executemany") and len(call.args) > 1
-        if isinstance(call.args[0], ast.Constant) and isinstance(call.args[1], ast.Tuple | ast.List)
-        if re.search(r"(?<![:\w]):[a-z_]", str(call.args[0].value))
-    ]
-    assert wrong == []
-
-
-def test_a_connection_is_asked_for_by_named_parameters() -> None:
-    """From Python 3.15 on `sqlite3.connect` takes all but the first by name only; 3.13 warns."""
-    wrong = [place for place, call in _calls() if ast.unparse(call.func) == "sqlite3.connect" and len(call.args) > 1]
-    assert wrong == []

@@ -130,12 +130,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_without_git_is_of_the_next_version_unreleased(folder: Path) -> None:
-    """As the source tree of an image is."""
+def test_without_git_it_is_the_next_version_or_the_one_that_a_source_archive_tells(folder: Path) -> None:
+    """As the source tree of an image has neither."""
     assert built(folder) == f"{NEXT}.dev0"
-
-
-def test_a_source_archive_tells_its_version(folder: Path) -> None:
     (folder / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 3.2.1\nSummary: y\n")
     assert built(folder) == "3.2.1"
 
@@ -160,37 +157,22 @@ OF_PROMETHEUS = {"up"}
 NAME = re.compile(r"\b((?:svc|process)_[a-z_]+|up)\b(?![(])")
 
 
-def asked(expression: str) -> set[str]:
-    return set(NAME.findall(expression)) - OF_PROMETHEUS
-
-
-def expressions() -> list[str]:
-    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
-    rules = re.findall(r"^ +expr: (.+)$", RULES.read_text(), re.MULTILINE)
-    return [*rules, *(target["expr"] for panel in panels for target in panel["targets"])]
-
-
-@pytest.fixture(scope="module")
-def exposed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of all that a server with backups exposes."""
-    folder = tmp_path_factory.mktemp("alerts")
-    key = init(folder / "var")["key"]
-    (folder / "svc.toml").write_text("backup_every = 24\n")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        with serving(folder / "var", key) as server:
-            server.intake.post("/v1/prompts", json={"prompt_text": "fix it", "tool_session_id": "s"})
-            names = {each.name for each in text_string_to_metric_families(server.api.get("/metrics").text)}
-    return names | {name + suffix for name in names for suffix in SUFFIXES}
-
-
 @pytest.mark.process
 @pytest.mark.one_folder("backups of the folder are on")
-def test_rules_and_panels_name_metrics_that_there_are(exposed: set[str]) -> None:
+def test_rules_and_panels_name_metrics_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric that was renamed would leave an alert that never fires."""
-    wanted = {name for expression in expressions() for name in asked(expression)}
+    key = init(tmp_path / "var")["key"]
+    (tmp_path / "svc.toml").write_text("backup_every = 24\n")
+    monkeypatch.chdir(tmp_path)
+    with serving(tmp_path / "var", key) as server:
+        server.capture(1).raise_for_status()
+        names = {each.name for each in text_string_to_metric_families(server.api.get("/metrics").text)}
+    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    rules = re.findall(r"^ +expr: (.+)$", RULES.read_text(), re.MULTILINE)
+    told = [*rules, *(target["expr"] for panel in panels for target in panel["targets"])]
+    wanted = {name for expression in told for name in NAME.findall(expression)} - OF_PROMETHEUS
     assert len(wanted) > 15
-    assert wanted - exposed == set()
+    assert wanted - names - {name + suffix for name in names for suffix in SUFFIXES} == set()
 
 
 def test_every_rule_says_how_bad_it_is_and_what_to_do() -> None:

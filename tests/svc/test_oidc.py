@@ -121,18 +121,9 @@ NOBODYS = {"sub": "x", "email": "x@example.com", "email_verified": True}
 NOAS = {"sub": "noa", "email": "noa@example.com"}
 STAY_OUT: dict[str, tuple[dict[str, object], str]] = {
     # what the provider does, and what is said
-    "an unknown address": (
-        {"person": {"sub": "x", "email": "x@example.com", "email_verified": True}},
-        "nobody here has the e-mail address",
-    ),
-    "an unverified address": (
-        {"person": NOAS | {"email_verified": False}},
-        "no verified e-mail address",
-    ),
-    "an address of which it says nothing": (
-        {"person": NOAS},
-        "no verified e-mail address",
-    ),
+    "an unknown address": ({"person": NOBODYS}, "nobody here has the e-mail address"),
+    "an unverified address": ({"person": NOAS | {"email_verified": False}}, "no verified e-mail address"),
+    "an address of which it says nothing": ({"person": NOAS}, "no verified e-mail address"),
     "no address": ({"person": {"sub": "x"}}, "no verified e-mail address"),
     "another audience": ({"lies": {"aud": "another-client"}}, "Acme"),
     "another party": ({"lies": {"aud": [CLIENT, "another-client"], "azp": "another-client"}}, "Acme"),

@@ -1,7 +1,6 @@
 """Many appends, one transaction: each gets what it would have got alone, whoever comes with it."""
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,8 @@ from aggregates.telemetry.batches import PART_BYTES_MAX
 from aggregates.telemetry.export import RECORD_BYTES_MAX
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
 from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Busy, Journal
-from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Fence, Group, StoreUnavailable
-from svc.log.vault import FileKeys, Vault
+from svc.log.vault import FileKeys, Keys, Vault
 from tests.support.basics import MemoryKeys, MemoryRecorder, named, new, passed, prompt
 
 
@@ -52,11 +50,11 @@ def disk() -> Disk:
 @pytest.fixture
 def journal(disk: Disk) -> Journal:
     """A journal that writes without a thread; each test runs it when it likes."""
-    return _journal(disk)
+    return journal_over(disk)
 
 
-def _journal(disk: Disk) -> Journal:
-    return Journal(EventStore(disk, Codec(Vault(MemoryKeys()))), threaded=False)
+def journal_over(disk: Disk, keys: Keys | None = None) -> Journal:
+    return Journal(EventStore(disk, Codec(Vault(keys or MemoryKeys()))), threaded=False)
 
 
 class Outcomes:
@@ -84,10 +82,9 @@ class Outcomes:
     ids=["in number", "in bytes"],
 )
 async def test_a_transaction_is_bounded(
-    disk: Disk, nursery: trio.Nursery, text: str, count: int, transactions: list[int]
+    disk: Disk, journal: Journal, nursery: trio.Nursery, text: str, count: int, transactions: list[int]
 ) -> None:
     """What does not fit goes into the next one; a single append always fits."""
-    journal = _journal(disk)
     for number in range(count):
         nursery.start_soon(journal.append, [new(str(number), event=prompt(text))])
     await trio.testing.wait_all_tasks_blocked()
@@ -111,7 +108,7 @@ async def test_together_or_one_by_one_is_the_same(appends: list[list[tuple[str, 
     expected: dict[str, list[int] | type[Exception]] = {}
     disk = Disk()
     async with trio.open_nursery() as nursery:
-        journal = _journal(disk)
+        journal = journal_over(disk)
         outcomes = Outcomes(journal, nursery)
         for index, append in enumerate(appends):
             events = [new(stream, version, passed(index)) for stream, version in append]
@@ -140,9 +137,10 @@ async def test_an_event_that_cannot_be_stored_refuses_nobody_else(journal: Journ
     assert journal.healthy
 
 
-async def test_a_cancelled_caller_loses_the_answer_not_the_write(disk: Disk, nursery: trio.Nursery) -> None:
+async def test_a_cancelled_caller_loses_the_answer_not_the_write(
+    disk: Disk, journal: Journal, nursery: trio.Nursery
+) -> None:
     """A client that hangs up leaves no half-open door behind."""
-    journal = _journal(disk)
     with trio.move_on_after(0) as impatient:
         await journal.append([new("a")])
     assert impatient.cancelled_caught
@@ -171,11 +169,10 @@ async def test_a_full_queue_refuses_at_once(
 
 
 async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
-    disk: Disk, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+    disk: Disk, journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those who were not part of the transaction that failed, so nobody waits for a second time-out."""
     monkeypatch.setattr("svc.log.journal.COMMIT_APPENDS_MAX", 1)
-    journal = _journal(disk)
     outcomes = Outcomes(journal, nursery)
     for name in "abc":
         await outcomes.start(name, new(name))
@@ -187,17 +184,31 @@ async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
     assert (journal.healthy, journal.head, journal.counts.failures) == (False, 0, 1)
 
 
-async def test_a_store_that_comes_back_is_noticed_with_a_write_and_without(
+async def test_a_write_that_works_again_is_noticed(disk: Disk, nursery: trio.Nursery, tmp_path: Path) -> None:
+    """A key that cannot be kept counts as a store that cannot be written."""
+    keys, aside = tmp_path / "keys", tmp_path / "aside"
+    journal = journal_over(disk, FileKeys(keys))
+    await nursery.start(journal.run)
+    troubles: tuple[tuple[Callable[[], object], Callable[[], object]], ...] = (
+        (lambda: setattr(disk, "gone", True), lambda: setattr(disk, "gone", False)),
+        (lambda: keys.rename(aside), lambda: aside.rename(keys)),
+    )
+    for position, (begins, ends) in enumerate(troubles, 1):
+        whose = new(f"{position}", event=prompt("hello", named(f"{position}")))
+        begins()
+        with pytest.raises(StoreUnavailable):
+            await journal.append([whose])
+        assert not journal.healthy
+        ends()
+        assert await journal.append([whose]) == [position]
+        assert journal.healthy
+
+
+async def test_a_store_that_comes_back_is_noticed_without_a_write(
     disk: Disk, journal: Journal, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """While intake is closed nobody writes, so the journal looks for itself, once a second."""
     await nursery.start(journal.run)
-    disk.gone = True
-    with pytest.raises(StoreUnavailable):
-        await journal.append([new("a")])
-    disk.gone = False
-    assert await journal.append([new("a")]) == [1]
-    assert journal.healthy
     disk.gone = True
     with pytest.raises(StoreUnavailable):
         await journal.append([new("b")])
@@ -225,21 +236,6 @@ async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once
         await journal.wait_beyond(0)
 
 
-async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_written(
-    disk: Disk, tmp_path: Path, nursery: trio.Nursery
-) -> None:
-    folder = tmp_path / "keys"
-    journal = Journal(EventStore(disk, Codec(Vault(FileKeys(folder)))), threaded=False)
-    await nursery.start(journal.run)
-    folder.rmdir()
-    with pytest.raises(StoreUnavailable, match="key"):
-        await journal.append([new("a", event=prompt("hello"))])
-    assert not journal.healthy
-    folder.mkdir()
-    assert await journal.append([new("a", event=prompt("hello"))]) == [1]
-    assert journal.healthy
-
-
 async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nursery: trio.Nursery) -> None:
     outcomes = Outcomes(journal, nursery)
     await outcomes.start("late", new("a"))
@@ -248,33 +244,6 @@ async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nurs
         await journal.run()
     await trio.testing.wait_all_tasks_blocked()
     assert isinstance(outcomes.of["late"], StoreUnavailable)
-
-
-async def test_real_files_and_threads_lose_nothing(tmp_path: Path) -> None:
-    """Fifty tasks, four appends each, half of them twice: every stream stands once, where it was told."""
-    with closing(open_sqlite_store(tmp_path / "events.db", Codec(Vault(FileKeys(tmp_path / "keys"))))) as store:
-        journal = Journal(store)
-        told: dict[str, int] = {}
-        refused = 0
-
-        async def work(worker: int) -> None:
-            nonlocal refused
-            for turn in range(4):
-                stream = f"{worker // 2 if turn % 2 else worker}-{turn}-{turn % 2}"
-                try:
-                    (told[stream],) = await journal.append([new(stream, event=prompt(stream))])
-                except Conflict:
-                    refused += 1
-
-        async with trio.open_nursery() as nursery:
-            await nursery.start(journal.run)
-            async with trio.open_nursery() as workers:
-                for worker in range(50):
-                    workers.start_soon(work, worker)
-            nursery.cancel_scope.cancel()
-        stored = {recorded.stream_id: recorded.position for recorded in store.read_after(0)}
-        assert stored == {named(stream): position for stream, position in told.items()}
-        assert (len(told), refused, journal.head) == (150, 50, store.head())
 
 
 async def test_a_write_under_way_is_finished_when_the_journal_is_stopped() -> None:

@@ -23,7 +23,7 @@ from svc.cli.serving import carried_out, give
 from svc.log.store import EventStore
 from svc.maintenance.texts import open_orders
 from svc.settings import Settings
-from tests.support.household import PLANTED, Household, holding, household, rebuilt
+from tests.support.household import PLANTED, Household, Worked, holding, household, rebuilt
 
 SECONDS = 60
 
@@ -64,13 +64,10 @@ async def test_whatever_was_concluded_stands_and_every_word_is_gone(tmp_path: Pa
     assert len([*(var / "keys").glob("*.key")]) == 1, "no key is made anew"
 
 
-async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> None:
+async def test_nothing_more_is_taken_from_who_was_forgotten(worked: Worked, tmp_path: Path) -> None:
     """Keys void, membership ended, name gone; others go on as before, and so may the person, from the beginning."""
     async with household(tmp_path / "var") as house:
-        await house.work()
-        await house.work(house.other, "s2")
-        directory = house.service.directory
-        mine = house.owner.developer_id
+        directory, mine = house.service.directory, house.owner.developer_id
         told = ChangeDeveloper(developer_id=mine, email="me@example.com", report_notices=("email",))
         await house.service.administer(told)
         await forget(house, house.owner)
@@ -91,32 +88,25 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> N
 
 
 class Folder:
-    def __init__(self, house: Household) -> None:
+    """`states`: of a build of the scores that had failed before the order, and in the same way."""
+
+    def __init__(self, house: Household, states: tuple[str, ...]) -> None:
         self.send = house.service.send
         self._service = house.service
+        self._states = iter(states)
 
     async def ask(self, _method: str, _path: str) -> object:
-        return msgspec.to_builtins(self._service.replay_status())
+        state = next(self._states, None)
+        return {"state": state, "done": 0, "of": 0} if state else msgspec.to_builtins(self._service.replay_status())
 
 
-class FailedBefore(Folder):
-    """A build of the scores had failed before the order, and in the same way."""
-
-    def __init__(self, house: Household) -> None:
-        super().__init__(house)
-        self._states = iter(["failed", "failed", "running", "failed"])
-
-    async def ask(self, _method: str, _path: str) -> object:
-        return {"state": next(self._states), "done": 0, "of": 0}
-
-
-async def waited(house: Household, reached: type[Folder] = Folder) -> str:
+async def waited(house: Household, *states: str) -> str:
     """Once `svc forget` has ended its wait for the owner, one way or the other; what it said."""
     console, ordered = Console(file=StringIO(), width=200, record=True), trio.Event()
     order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
     with trio.fail_after(SECONDS):
         try:
-            await give(order, cast(Access, reached(house)), house.service.store, console.status(""), ordered)
+            await give(order, cast(Access, Folder(house, states)), house.service.store, console.status(""), ordered)
         except NotReached as error:
             console.print(f"ended: {error}")
     assert ordered.is_set()
@@ -134,7 +124,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
             await house.prompt("Fix src/a.py")
             patched.setattr("svc.views.replay.build_in_thread", failing)
             said = await waited(house)
-            assert await waited(house, FailedBefore) == said
+            assert await waited(house, "failed", "failed", "running", "failed") == said
             assert open_orders(house.service.store) != []
     async with household(tmp_path / "var") as house:
         assert await waited(house) == ""

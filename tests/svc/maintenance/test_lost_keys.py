@@ -5,17 +5,14 @@ from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
-import click
 import pytest
 import structlog
 import trio
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Unavailable
 from svc.cli import main
-from svc.cli.replaying import replay
-from svc.cli.serving import status
 from svc.log.opening import open_log
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
@@ -25,7 +22,7 @@ from svc.process import Place
 from svc.service import open_service
 from svc.settings import Settings
 from tests.support.basics import FixedClock
-from tests.support.household import Household, household, no_progress, tables_of
+from tests.support.household import Household, Worked, household, no_progress, tables_of
 
 ANEW = "build the tables anew"
 
@@ -33,11 +30,10 @@ ANEW = "build the tables anew"
 class Folder:
     """A stopped folder with the work of two, of whom the owner's key went."""
 
-    def __init__(self, var: Path, house: Household) -> None:
-        self.var = var
-        self.owner = house.owner
-        self.key = var / KEYS_FOLDER / f"{house.owner.developer_id}.key"
-        self.aside = var.parent / "aside.key"
+    def __init__(self, worked: Worked) -> None:
+        self.var, self.owner, _ = worked
+        self.key = self.var / KEYS_FOLDER / f"{self.owner.developer_id}.key"
+        self.aside = self.var.parent / "aside.key"
         shutil.move(self.key, self.aside)
 
     def lost(self) -> list[LostKey]:
@@ -49,32 +45,32 @@ class Folder:
         return (await verify(Place(self.var), no_progress)).findings
 
 
-async def said(command: click.Command, arguments: list[str]) -> Result:
-    """What a command says, which runs an event loop of its own."""
-    return await trio.to_thread.run_sync(CliRunner().invoke, command, arguments)
+async def said(folder: Folder, command: str) -> tuple[int, str]:
+    """The exit code and the words of a command, which runs an event loop of its own."""
+    typed = [*command.split(), "--var", str(folder.var)]
+    done = await trio.to_thread.run_sync(CliRunner().invoke, main, typed)
+    return done.exit_code, done.output
 
 
 @pytest.fixture
-async def folder(tmp_path: Path) -> Folder:
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await house.work(house.other, "s2")
-        await house.level()
-    return Folder(var, house)
+def folder(worked: Worked) -> Folder:
+    return Folder(worked)
 
 
-async def test_verify_names_whose_key_is_missing_and_warns_of_a_replay(folder: Folder) -> None:
+async def test_verify_and_status_name_whose_key_is_missing_and_warn_of_a_replay(folder: Folder) -> None:
     found = await folder.findings()
     (of_key,) = [each for each in found if each.part == "keys"]
+    _, shown = await said(folder, "status")
+    assert f"missing keys: Owner ({folder.owner.developer_id})" in shown
+    assert "svc verify" in shown
     assert of_key.where == f"{KEYS_FOLDER}/{folder.owner.developer_id}.key"
     assert of_key.what.startswith(f"the key of Owner ({folder.owner.developer_id}) is missing; ")
     assert "restore" in of_key.do
     assert "no `svc replay` before" in of_key.do
     assert [each for each in found if ANEW in each.do] == []
     assert len([each for each in found if each.part == "views"]) > 0
-    done = await said(replay, ["--var", str(folder.var), "--without-keys"])
-    assert done.exit_code == 0, done.output
+    code, output = await said(folder, "replay --without-keys")
+    assert code == 0, output
     assert [each.part for each in await folder.findings()] == ["keys"], "also of tables that were built without it"
 
 
@@ -87,9 +83,9 @@ async def test_another_key_under_the_same_name_is_found(folder: Folder) -> None:
 async def test_a_replay_is_refused_and_the_file_put_back_mends_all(folder: Folder) -> None:
     """Nothing was built: the tables are those there were."""
     before = tables_of(folder.var)
-    done = await said(replay, ["--var", str(folder.var)])
-    assert done.exit_code == 1
-    assert all(part in done.output for part in ("nothing was built", "Owner", str(folder.key), "--without-keys"))
+    code, output = await said(folder, "replay")
+    assert code == 1
+    assert all(part in output for part in ("nothing was built", "Owner", str(folder.key), "--without-keys"))
     assert tables_of(folder.var) == before
     shutil.move(folder.aside, folder.key)
     assert await folder.findings() == []
@@ -116,24 +112,16 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
 
 
 async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Folder) -> None:
-    done = await said(main, ["forget", "Owner", "--yes", "--var", str(folder.var)])
-    assert done.exit_code == 0, done.output
+    code, output = await said(folder, "forget Owner --yes")
+    assert code == 0, output
     assert folder.lost() == []
     assert await folder.findings() == []
 
 
-async def test_status_names_whose_key_is_missing(folder: Folder) -> None:
-    shown = (await said(status, ["--var", str(folder.var)])).output
-    assert f"missing keys: Owner ({folder.owner.developer_id})" in shown
-    assert "svc verify" in shown
-
-
-async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
-    """With the list, and with one that is made from the log; nor is who never captured anything."""
-    var = tmp_path / "var"
+async def test_who_was_forgotten_is_not_missed(worked: Worked) -> None:
+    """With the list, and with one that is made from the log."""
+    var = worked.var
     async with household(var) as house:
-        await house.work()
-        await house.level()
         order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
         await house.service.send(order)
         (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]

@@ -1,7 +1,7 @@
 """Retention: what is too old is gone from the log for good, and no figure, checksum or position changes for it."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,9 +16,23 @@ from svc.maintenance.texts import TEXTS
 from svc.maintenance.verify import verify
 from svc.process import Place
 from tests.support.household import PLANTED, Household, holding, household, no_progress, rebuilt
+from tests.svc.maintenance.test_forgetting import forget
 
 DAY_US = 86_400_000_000
 NEWER = "marigold-0815"
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[Household]:
+    async with household(tmp_path / "var") as made:
+        yield made
+
+
+def stands(house: Household, before: dict[str, str]) -> None:
+    """The tables are as before, those that serve and those that the log alone gives."""
+    again = house.var.with_name("again.db")
+    again.unlink(missing_ok=True)
+    assert house.tables() == rebuilt(house.var, again) == before
 
 
 async def set_days(house: Household, *, telemetry: int | None = None, text: int | None = None) -> None:
@@ -30,191 +44,157 @@ async def set_days(house: Household, *, telemetry: int | None = None, text: int 
 
 def states(var: Path) -> list[tuple[int, str, bytes]]:
     """Where each event stands, and its checksum."""
+    query = "SELECT rowid, originator_id, substr(state, 3, 16) FROM stored_events"
     with closing(sqlite3.connect(var / "events.db")) as db:
-        return [
-            (p, s, state[2:18]) for p, s, state in db.execute("SELECT rowid, originator_id, state FROM stored_events")
-        ]
+        return db.execute(query).fetchall()
 
 
-def kept(house: Household) -> Sequence[tuple[str, bool, bool]]:
+def kept(house: Household) -> list[tuple[str, bool, bool]]:
     """Of each capture of words: its kind, whether its text is there, and whether its export is."""
-    return [
-        (each.event.TOPIC, _there(each.event), isinstance(each.event, RecordsCaptured) and _export_there(each.event))
-        for each in house.service.store.read_after(0, 10_000)
-        if isinstance(each.event, PromptCaptured | RecordsCaptured)
-    ]
-
-
-def _export_there(event: RecordsCaptured) -> bool:
-    return event.raw is not None and event.raw.text is not None
-
-
-def _there(event: PromptCaptured | RecordsCaptured) -> bool:
-    return (event.prompt if isinstance(event, PromptCaptured) else event.words).text is not None
+    found = []
+    for event in (each.event for each in house.service.store.read_after(0, 10_000)):
+        if isinstance(event, PromptCaptured):
+            found.append((event.TOPIC, event.prompt.text is not None, False))
+        elif isinstance(event, RecordsCaptured):
+            export = event.raw is not None and event.raw.text is not None
+            found.append((event.TOPIC, event.words.text is not None, export))
+    return found
 
 
 @pytest.mark.parametrize("days", [1, 30])
-async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -> None:
+async def test_old_texts_go_and_every_figure_stands(house: Household, days: int) -> None:
     """Equal tables before and after, and from the log alone; the words are in no file; younger ones stay."""
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await house.work(house.other, "s2")
-        house.clock.advance(days * DAY_US + 1)
-        await house.prompt(f"Write about {NEWER} in docs/a.md", session="s3")
-        await house.level()
-        before, stood = house.tables(), states(var)
-        await set_days(house, text=days)
-        assert await house.service.retention.apply() > 0
-        await house.level()
-        assert house.tables() == before
-        assert states(var)[: len(stood)] == stood
-        assert kept(house)[-1] == ("prompt.captured", True, False)
-        assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
-        assert await house.service.retention.apply() == 0
-    assert rebuilt(var, tmp_path / "again.db") == before
-    assert holding(var, PLANTED.encode()) == []
-    assert (await verify(Place(var), no_progress)).findings == []
-
-
-async def test_prompts_that_were_graded_together_stay_so(tmp_path: Path) -> None:
-    """Whichever of their texts goes first, also where the rest of the log is read anew."""
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.prompt("Fix the crash in src/parser.py when the file is empty.")
-        house.clock.advance(DAY_US // 2)
-        await house.prompt("It must return an empty list, and the tests must pass.")
-        await house.level()
-        before = house.tables()
-        with house.service.projector.readers.reading() as views:
-            assert views.execute("SELECT count(*), count(joined) FROM prompts").fetchone() == (2, 1)
-        house.clock.advance(DAY_US // 2 + 1)
-        await set_days(house, text=1)
-        assert await house.service.retention.apply() == 1
-        house.clock.advance(DAY_US)
-        assert await house.service.retention.apply() == 1
-        await house.level()
-        assert house.tables() == before
-    assert rebuilt(var, tmp_path / "again.db") == before
-
-
-async def with_a_clock_ahead(house: Household, days: int) -> None:
-    """Work, a prompt while the clock is ahead by so many days, and a prompt when it is right again."""
     await house.work()
-    house.clock.advance(days * DAY_US)
+    await house.work(house.other, "s2")
+    house.clock.advance(days * DAY_US + 1)
+    await house.prompt(f"Write about {NEWER} in docs/a.md", session="s3")
+    await house.level()
+    before, stood = house.tables(), states(house.var)
+    await set_days(house, text=days)
+    assert await house.service.retention.apply() > 0
+    await house.level()
+    stands(house, before)
+    assert states(house.var)[: len(stood)] == stood
+    assert kept(house)[-1] == ("prompt.captured", True, False)
+    assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
+    assert await house.service.retention.apply() == 0
+    assert holding(house.var, PLANTED.encode()) == []
+    assert (await verify(Place(house.var), no_progress)).findings == []
+
+
+async def test_prompts_that_were_graded_together_stay_so(house: Household) -> None:
+    """Whichever of their texts goes first, also where the rest of the log is read anew."""
+    await house.prompt("Fix the crash in src/parser.py when the file is empty.")
+    house.clock.advance(DAY_US // 2)
+    await house.prompt("It must return an empty list, and the tests must pass.")
+    await house.level()
+    before = house.tables()
+    with house.service.projector.readers.reading() as views:
+        assert views.execute("SELECT count(*), count(joined) FROM prompts").fetchone() == (2, 1)
+    await set_days(house, text=1)
+    for later_us in (DAY_US // 2 + 1, DAY_US):
+        house.clock.advance(later_us)
+        assert await house.service.retention.apply() == 1
+    await house.level()
+    stands(house, before)
+
+
+async def with_a_clock_ahead(house: Household) -> dict[str, str]:
+    """Work, a prompt while the clock is 40 days ahead, and one when it is right again; a month later. The tables."""
+    await house.work()
+    house.clock.advance(40 * DAY_US)
     await house.prompt(f"Write about {NEWER} in docs/a.md")
-    house.clock.advance(-days * DAY_US)
+    house.clock.advance(-40 * DAY_US)
     await house.prompt(f"Then describe {PLANTED} in docs/b.md")
     await house.level()
+    before = house.tables()
+    await set_days(house, text=30)
+    house.clock.advance(31 * DAY_US)
+    return before
 
 
-async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(tmp_path: Path) -> None:
+async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(house: Household) -> None:
     """What it stamped goes when that time is old, and whatever was concluded stands, however texts alternate."""
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await with_a_clock_ahead(house, 40)
-        before = house.tables()
-        await set_days(house, text=30)
-        house.clock.advance(31 * DAY_US)
-        assert await house.service.retention.apply() > 0
-        await house.level()
-        assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
-        assert {text for _, text, _ in kept(house)[:-2]} == {False}
-        assert house.tables() == before == rebuilt(var, tmp_path / "again.db")
-        house.clock.advance(40 * DAY_US)
-        assert await house.service.retention.apply() == 1
-        assert await house.service.retention.apply() == 0
-        assert {text for _, text, _ in kept(house)} == {False}
-    assert rebuilt(var, tmp_path / "at-last.db") == before
-    assert holding(var, PLANTED.encode(), NEWER.encode()) == []
+    before = await with_a_clock_ahead(house)
+    assert await house.service.retention.apply() > 0
+    await house.level()
+    assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
+    assert {text for _, text, _ in kept(house)[:-2]} == {False}
+    stands(house, before)
+    house.clock.advance(40 * DAY_US)
+    assert [await house.service.retention.apply() for _ in range(2)] == [1, 0]
+    assert {text for _, text, _ in kept(house)} == {False}
+    stands(house, before)
+    assert holding(house.var, PLANTED.encode(), NEWER.encode()) == []
 
 
 async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path) -> None:
     """What one has looked at is remembered in no file."""
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await with_a_clock_ahead(house, 40)
-        await set_days(house, text=30)
-        house.clock.advance(31 * DAY_US)
+    async with household(tmp_path / "var") as house:
+        await with_a_clock_ahead(house)
         await house.service.retention.apply()
-    async with household(var) as house:
+    async with household(tmp_path / "var") as house:
         house.clock.advance(80 * DAY_US)
         assert await house.service.retention.apply() == 1
         assert {text for _, text, _ in kept(house)} == {False}
 
 
 async def test_a_server_looks_through_young_texts_a_part_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    house: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads no more than it may in one round, begins where it ended, and so comes to what is old behind them."""
     monkeypatch.setattr("svc.log.store.PIECE_EVENTS", 1)
-    async with household(tmp_path / "var") as house:
-        house.clock.advance(40 * DAY_US)
-        await house.work()
-        house.clock.advance(-40 * DAY_US)
-        await house.prompt(f"Then describe {PLANTED} in docs/b.md")
-        await house.level()
-        await set_days(house, text=30)
-        house.clock.advance(31 * DAY_US)
-        taken = [await house.service.retention.apply(young_max=4) for _ in range(4)]
-    assert taken == [0, 0, 1, 0]
+    house.clock.advance(40 * DAY_US)
+    await house.work()
+    house.clock.advance(-40 * DAY_US)
+    await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+    await house.level()
+    await set_days(house, text=30)
+    house.clock.advance(31 * DAY_US)
+    assert [await house.service.retention.apply(young_max=4) for _ in range(4)] == [0, 0, 1, 0]
 
 
-async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(tmp_path: Path) -> None:
+async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(house: Household) -> None:
     """Its key still lives, for younger texts: so no page, no free page and no write-ahead log may hold it."""
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.prompt(f"{PLANTED} " + " ".join(str(number**3) for number in range(5_000)))
-        with closing(sqlite3.connect(var / "events.db")) as db:
-            states = db.execute("SELECT state FROM stored_events WHERE topic = 'prompt.captured'").fetchall()
-        sealed = states[0][0][-10_000:]
-        pieces = [sealed[start : start + 64] for start in range(0, len(sealed) - 64, 997)]
-        assert len(holding(var, *pieces)) > 0
-        house.clock.advance(2 * DAY_US)
-        await set_days(house, text=1)
-        assert await house.service.retention.apply() == 1
-        assert holding(var, *pieces) == []
+    await house.prompt(f"{PLANTED} " + " ".join(str(number**3) for number in range(5_000)))
+    with closing(sqlite3.connect(house.var / "events.db")) as db:
+        states = db.execute("SELECT state FROM stored_events WHERE topic = 'prompt.captured'").fetchall()
+    sealed = states[0][0][-10_000:]
+    pieces = [sealed[start : start + 64] for start in range(0, len(sealed) - 64, 997)]
+    assert len(holding(house.var, *pieces)) > 0
+    house.clock.advance(2 * DAY_US)
+    await set_days(house, text=1)
+    assert await house.service.retention.apply() == 1
+    assert holding(house.var, *pieces) == []
 
 
-async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:
+async def test_exports_go_and_the_texts_stay_and_without_a_term_both(house: Household) -> None:
     """The retention of telemetry takes exports as received, nothing else."""
-    async with household(tmp_path / "var") as house:
-        await house.work()
-        house.clock.advance(8 * DAY_US)
-        await set_days(house, telemetry=7)
-        before = kept(house)
-        assert ("telemetry.logs-captured", True, True) in before
-        assert await house.service.retention.apply() == 1
-        assert kept(house) == [(topic, text, False) for topic, text, _ in before]
+    await house.work()
+    house.clock.advance(5_000 * DAY_US)
+    before = kept(house)
+    assert ("telemetry.logs-captured", True, True) in before
+    assert await house.service.retention.apply() == 0
+    for days in (1, 0):
+        await set_days(house, text=days)
+    assert await house.service.retention.apply() == 0
+    await set_days(house, telemetry=7)
+    assert await house.service.retention.apply() == 1
+    assert kept(house) == [(topic, text, False) for topic, text, _ in before]
 
 
-async def test_what_nobody_limited_is_kept(tmp_path: Path) -> None:
-    async with household(tmp_path / "var") as house:
-        await house.work()
-        house.clock.advance(5_000 * DAY_US)
-        assert await house.service.retention.apply() == 0
-        await set_days(house, text=1)
-        await set_days(house, text=0)
-        assert await house.service.retention.apply() == 0
-
-
-async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: Path) -> None:
+async def test_who_is_forgotten_after_a_retention_keeps_their_figures(house: Household) -> None:
     """What was told of old texts, and what is told of the younger ones, stand side by side."""
-    from tests.svc.maintenance.test_forgetting import forget
-
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        house.clock.advance(2 * DAY_US)
-        await house.work(session="s9")
-        await house.level()
-        await set_days(house, text=1)
-        assert await house.service.retention.apply() > 0
-        before = house.tables()
-        await forget(house, house.owner)
-        assert house.tables() == before
-    assert rebuilt(var, tmp_path / "again.db") == before
-    assert holding(var, PLANTED.encode()) == []
+    await house.work()
+    house.clock.advance(2 * DAY_US)
+    await house.work(session="s9")
+    await house.level()
+    await set_days(house, text=1)
+    assert await house.service.retention.apply() > 0
+    before = house.tables()
+    await forget(house, house.owner)
+    stands(house, before)
+    assert holding(house.var, PLANTED.encode()) == []
 
 
 def test_whatever_holds_words_has_a_term() -> None:

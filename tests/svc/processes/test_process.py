@@ -53,6 +53,14 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
     assert (checked["identical"], checked["failed"]) == (True, 0)
 
 
+def _children(var: Path) -> list[str]:
+    """What runs besides the server of a folder, as its own child: the command lines."""
+    pid = msgspec.json.decode((var / "running.json").read_bytes())["pid"]
+    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    pids = [child for some in lists for child in some]
+    return [Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode() for child in pids]
+
+
 def test_a_replay_under_a_running_server_serves_the_same_scores(tmp_path: Path) -> None:
     """The pointer moves to a new file; reads before and after answer alike, captures go on."""
     var = tmp_path / "var"
@@ -63,6 +71,7 @@ def test_a_replay_under_a_running_server_serves_the_same_scores(tmp_path: Path) 
         before = server.goals()
         old = (var / "views.current").read_text()
         svc("replay", "--var", var)
+        assert _children(var) == [], "a server is one process"
         assert (var / "views.current").read_text() != old
         assert server.goals() == before
         assert server.capture(20).status_code == 201
@@ -110,30 +119,6 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
             locker.execute("ROLLBACK")
         assert server.capture(3).status_code == 201
         assert server.intake.get("/health").text == "ok"
-
-
-def _children(var: Path) -> list[str]:
-    """What runs besides the server of a folder, as its own child: the command lines."""
-    pid = msgspec.json.decode((var / "running.json").read_bytes())["pid"]
-    lists = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    pids = [child for some in lists for child in some]
-    return [Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode() for child in pids]
-
-
-def test_a_server_is_one_process_also_where_svc_toml_asks_for_two(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The setting of former versions is told and does not stop the start; a read shows one's own write."""
-    var = tmp_path / "var"
-    made = init(var)
-    (tmp_path / "svc.toml").write_text('projector = "process"\n')
-    monkeypatch.chdir(tmp_path)
-    with serving(var, made["key"]) as server:
-        for number in range(7):
-            assert server.capture(number + 1).status_code == 201
-        assert {row["agent_session_id"] for row in server.goals()} == {f"s{number}" for number in range(7)}
-        assert _children(var) == []
-        assert server.stop() == 0
 
 
 AUGUST = ("--from", "2026-08-01", "--to", "2026-08-31")
