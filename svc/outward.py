@@ -39,12 +39,12 @@ class Wanted(TypedDict, total=False):
     redirects_max: int
 
 
-async def asked(method: str, url: str, *, seconds: float, bytes_max: int, **more: Unpack[Wanted]) -> Answer:
+async def asked(method: str, url: str, seconds: float, bytes_max: int, **more: Unpack[Wanted]) -> Answer:
     """`answered` in a thread."""
     import trio  # a command that asks in its own thread needs none
 
     # httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
-    sent = partial(answered, method, url, seconds=seconds, bytes_max=bytes_max, **more)
+    sent = partial(answered, method, url, seconds, bytes_max, **more)
     try:
         with trio.fail_after(seconds):
             return await trio.to_thread.run_sync(sent, abandon_on_cancel=True)
@@ -55,9 +55,9 @@ async def asked(method: str, url: str, *, seconds: float, bytes_max: int, **more
 def answered(
     method: str,
     url: str,
-    *,
     seconds: float,
     bytes_max: int,
+    *,
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
     redirects_max: int = 0,

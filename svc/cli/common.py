@@ -81,11 +81,7 @@ FOREVER = "forever"
 
 
 class Reaching(Command):
-    """A command that works with an `Access`.
-
-    What comes of it is shown as JSON, or by a function, or in columns: `show` names fields of records then. Without
-    either it is a sentence about what was done.
-    """
+    """A command that works with an `Access`. `show`: a function, or the fields of a table; else it says a sentence."""
 
     def __init__(
         self,
@@ -168,10 +164,7 @@ def tell(result: T, as_json: bool, told: str | Callable[[T], None]) -> None:
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-    """A table of plain text, never cut: one that is wider than the terminal becomes a list, one line a field.
-
-    Where nobody watches (a pipe, a file) it is as wide as it wants to be.
-    """
+    """A table of plain text, never cut: one that is wider than the terminal becomes a list, one line a field."""
     lines = [tuple(map(escape, row)) for row in rows]
     table = Table(*head, title=title, title_justify="left")
     for line in lines:

@@ -1,7 +1,7 @@
 """`svc demo` and `svc grade`: what can be tried without a server, on sample sessions or a prompt of one's own.
 
-The sample: about a month of two imaginary developers, as transcripts of Claude Code. Ana says what she wants, where,
-and how to check it. Ben types less and comes back more often. They were written for one week, and are dated anew.
+The sample is about a month of two imaginary developers. Ana says what she wants, where, and how to check it; Ben
+types less and comes back more often.
 """
 
 import tempfile
@@ -129,10 +129,7 @@ def _show(graded: PromptGrade) -> None:
 
 
 def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
-    """Lay the sample down, dated relative to `now_us` (since 1970, UTC); developer → their folder.
-
-    The last week becomes the present one. Its sessions that would lie ahead of now are moved to before now.
-    """
+    """Lay the sample down, dated anew so that its last week is the present one; developer → their folder."""
     now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
     weeks = timedelta(weeks=(now - _MONDAY) // timedelta(weeks=1))
     for name in DEVELOPERS.values():

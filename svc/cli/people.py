@@ -1,7 +1,4 @@
-"""`svc org`, `developer`, `member`, `team`, `key`, `audit` and `open`: people, also against a running server.
-
-What a table shows are fields of the API's JSON.
-"""
+"""`svc org`, `developer`, `member`, `team`, `key`, `audit` and `open`: people, also against a running server."""
 
 import sys
 from hashlib import sha256

@@ -1,8 +1,4 @@
-"""`svc replay`, `backfill` and `catalog`: what is concluded anew from the log, and by which prices.
-
-A proof is two builds, in two processes, under different hash seeds and batch sizes, compared with each other and with
-the tables that serve.
-"""
+"""`svc replay`, `backfill` and `catalog`: what is concluded anew from the log, and by which prices."""
 
 import contextlib
 import sys
@@ -98,10 +94,7 @@ def _show_check(checked: Found) -> None:
 
 
 async def _check(place: Place, progress: "Progress") -> Found:
-    """Build twice beside the serving tables and compare digests. Raises `NotReached` where there are none.
-
-    `position`: up to it all three were compared; `failed`: facts that could not be derived.
-    """
+    """Build twice beside the serving tables and compare digests. Raises `NotReached` where there are none."""
     import trio
 
     from projections.apply import bookmark

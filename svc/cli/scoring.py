@@ -1,8 +1,4 @@
-"""`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`, `mcp`: what the pages show a scored developer.
-
-Asked over HTTP with the person's own key, from whatever machine. A goal is named by the beginning of its id, or by its
-number in the list of `svc goals`.
-"""
+"""`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`, `mcp`: what the pages show a scored developer."""
 
 import sys
 from collections.abc import Callable, Iterator

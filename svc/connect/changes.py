@@ -73,11 +73,7 @@ _INDENT = re.compile(r"\s*{[ \t]*\r?\n([ \t]+)")
 
 
 class JsonText(Document):
-    """Written anew by `json.dumps`, with the text's own order, indentation, line ends and escapes.
-
-    Only strict JSON is taken. With comments, or a key that is there twice, an agent reads a file its own way, and what
-    was meant cannot be told. A blank text counts as an empty object.
-    """
+    """Only strict JSON is taken: with comments, or a key that is there twice, what was meant cannot be told."""
 
     def __init__(self, text: str) -> None:
         if text.startswith("\ufeff"):

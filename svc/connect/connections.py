@@ -172,15 +172,8 @@ class Server:
         sent = None if body is None else msgspec.json.encode(body)
         headers = self._headers if sent is None else {**self._headers, "Content-Type": "application/json"}
         try:
-            return answered(
-                method,
-                self.url + path,
-                seconds=seconds,
-                bytes_max=ANSWER_BYTES_MAX,
-                headers=headers,
-                content=sent,
-                direct=True,
-            )
+            address = self.url + path
+            return answered(method, address, seconds, ANSWER_BYTES_MAX, headers=headers, content=sent, direct=True)
         except OSError as error:
             why = _ERRNO.sub("", str(error.__cause__ or error))
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""

@@ -1,7 +1,4 @@
-"""What may be wrong with a connection, one finding each, and what to do about it.
-
-Besides the settings that `svc connect` wrote: what outranks them, plugins, what runs already.
-"""
+"""What may be wrong with a connection, one finding each, and what to do about it."""
 
 import contextlib
 import os
@@ -183,10 +180,7 @@ def _arrivals(told: Config, agent: str) -> Iterator[Finding]:
 
 
 def round_trip(server: Server, ahead: float) -> Finding:
-    """A log record that belongs to no session, sent and read back: it is kept, and is no part of any score.
-
-    Its time is the server's, which `ahead` tells to a second: a clock that is off has a finding of its own.
-    """
+    """A log record that belongs to no session, sent and read back; its time is the server's."""
     mark, begun = secrets.token_hex(8), time.monotonic()
     at = time.time() - ahead
     server.answer("POST", "/v1/logs", log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
@@ -300,10 +294,7 @@ def plugin_finds_svc(config: Path) -> bool:
 
 
 def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
-    """A sentence for each setting, in this folder and shell, that may send the key to somebody else.
-
-    An agent sends its key with its telemetry: whatever outranks our settings must name our server, or nothing at all.
-    """
+    """A sentence for each setting, in this folder and shell, that may send the key to somebody else."""
     ours = {change.path: change.value for changes in files.values() for change in changes if isinstance(change, Put)}
     project = Path.cwd()
     at_home = next(iter(files)).parent.parent == project  # there a project's settings are one's own

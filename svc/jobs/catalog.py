@@ -1,7 +1,6 @@
 """The one task that publishes catalogs, and the snapshot that is served.
 
-A revision is validated before it is stored, and again when a process starts; the newest valid one is served. When a
-refresh fails, the last snapshot goes on, marked stale. After a restart `refreshed_at` says when it was stored.
+A revision is validated before it is stored, and again when a process starts; the newest valid one is served.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -99,13 +98,8 @@ async def fetch(url: str) -> prices.PublishCatalog:
     except ValueError:
         shown = "the address of prices"
     try:
-        answer = await asked(
-            "GET",
-            url,
-            seconds=CATALOG_FETCH_SECONDS,
-            bytes_max=CATALOG_SOURCE_BYTES_MAX,
-            redirects_max=CATALOG_REDIRECTS_MAX,
-        )
+        bounds = CATALOG_FETCH_SECONDS, CATALOG_SOURCE_BYTES_MAX
+        answer = await asked("GET", url, *bounds, redirects_max=CATALOG_REDIRECTS_MAX)
     except OSError as error:
         raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
     if answer.status >= 300:

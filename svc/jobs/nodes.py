@@ -1,7 +1,6 @@
 """What a node does because there are others: it follows the log, and does the jobs that are done once for all nodes.
 
-A job belongs to whoever holds its lease. What it writes carries the lease's epoch, so a node that was frozen for longer
-than its lease writes nothing after another one has taken over.
+What a job writes carries its lease's epoch: a node that was frozen writes nothing after another one has taken over.
 """
 
 import math

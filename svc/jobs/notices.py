@@ -1,7 +1,6 @@
 """Telling developers that their reports are finished, by mail and by a webhook, where the profile asks for it.
 
-Each try is an event of the report, so it goes on from there after a restart, or on another node. Everybody is told at
-least once: a process that ends between a try and its event tries again.
+Each try is an event of the report: it goes on from there after a restart, and everybody is told at least once.
 """
 
 import binascii
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
 
 NOTICE_LOOK_SECONDS = 30.0
-"""How often it is looked whether somebody is to be told of a finished report. The first look comes that late, too: by
-then the views of a node that takes the job over hold what the one before has done."""
+"""Also before the first look: by then the views of a node that takes the job over hold what the one before has done."""
 NOTICE_SECONDS = 20.0  # how long another server may take to hear of one report
 NOTICES_MAX = 8  # at a time: on Monday morning all weekly reports are finished at once
 NOTICES_WAITING_MAX = 1_000  # looked at in one read, the newest of each channel
@@ -96,14 +94,8 @@ def webhook_key(secret: str) -> bytes:
 async def _post(url: str, key: bytes, notice: notices.Notice, _developer: Developer, now_us: int) -> Refusal | None:
     body = notices.webhook_body(notice)
     try:
-        answer = await asked(
-            "POST",
-            url,
-            seconds=NOTICE_SECONDS,
-            bytes_max=NOTICE_ANSWER_BYTES_MAX,
-            headers=notices.webhook_headers(notice.id, body, key, now_us),
-            content=body,
-        )
+        headers = notices.webhook_headers(notice.id, body, key, now_us)
+        answer = await asked("POST", url, NOTICE_SECONDS, NOTICE_ANSWER_BYTES_MAX, headers=headers, content=body)
     except OSError as error:
         return Refusal("unreachable", None, str(error))
     if 200 <= answer.status < 300:
@@ -243,18 +235,13 @@ class ReportNotices:
             notice = structs.replace(waiting, url=url)
             refusal = await self._senders[channel](notice, developer, self._service.now_us())
             if refusal is not None:
-                status, reason = refusal.status, refusal.reason
-                log.warning("a developer could not be told of a report", **about, status=status, reason=reason)
+                what = "a developer could not be told of a report"
+                log.warning(what, **about, status=refusal.status, reason=refusal.reason)
         except Exception:
             log.exception("telling of a report broke", **about)
             refusal = Refusal("unreachable", None, "broken")
-        tried = ReportNoticeTried(
-            **structs.asdict(waiting.scope),
-            report_id=report_id,
-            channel=channel,
-            problem=None if refusal is None else refusal.problem,
-            status=None if refusal is None else refusal.status,
-        )
+        who, (problem, status, _) = structs.asdict(waiting.scope), refusal or (None, None, "")
+        tried = ReportNoticeTried(**who, report_id=report_id, channel=channel, problem=problem, status=status)
         self._news.add(waiting.scope)
         try:
             with trio.fail_after(NOTICE_STORE_SECONDS):

@@ -6,7 +6,7 @@ Authlib checks what an id token claims and its joserfc the signature; both are i
 from base64 import b64encode
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
@@ -16,11 +16,8 @@ import trio
 from aggregates.event import Unavailable
 from aggregates.people.entry import Account, NotProven
 from svc.outward import Answer, asked
-from svc.settings import Settings, SettingsError, is_safe, secret_in
-
-if TYPE_CHECKING:
-    from joserfc.jwt import Token
 from svc.process import KIB_BYTES
+from svc.settings import Settings, SettingsError, is_safe, secret_in
 
 PROVIDER_SECONDS = 10.0  # how long one answer may take, of three while somebody waits for a page
 PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES
@@ -139,7 +136,7 @@ class OidcProvider:
         verified = claims.get("email_verified") is True and isinstance(email, str)
         return Account(issuer=self._issuer, subject=subject, email=email if verified else None)
 
-    async def _verified(self, id_token: str) -> "Token":
+    async def _verified(self, id_token: str) -> Any:
         """By the keys that we know, then by those that the provider has now. Raises `JoseError`, `ValueError`."""
         from joserfc import jwt
         from joserfc.errors import BadSignatureError, InvalidKeyIdError
@@ -174,14 +171,8 @@ class OidcProvider:
     async def _asked(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None = None) -> Answer:
         try:
             async with self._turns:
-                return await asked(
-                    method,
-                    url,
-                    seconds=PROVIDER_SECONDS,
-                    bytes_max=PROVIDER_ANSWER_BYTES_MAX,
-                    headers=headers,
-                    content=content,
-                )
+                bounds = PROVIDER_SECONDS, PROVIDER_ANSWER_BYTES_MAX
+                return await asked(method, url, *bounds, headers=headers, content=content)
         except OSError as error:
             raise self._silent(str(error)) from error
 

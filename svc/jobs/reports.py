@@ -1,7 +1,6 @@
 """Making reports, and judging again: workers that take what was asked for from the views, a few at a time.
 
-Nothing of a job lives in memory alone, so a restart finds it again; every step is a command, which decides what may
-still follow. A job that was cancelled meanwhile has worked for nothing, and its result is refused.
+Nothing of a job lives in memory alone, so a restart finds it again; every step is a command, which may be refused.
 """
 
 import sqlite3

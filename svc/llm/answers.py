@@ -1,8 +1,7 @@
 """What may leave for a text model, and what is believed of its answer.
 
-Texts are redacted again, and sentences that address the judge are taken out. Data travels as strings of one JSON
-document. An answer must prove itself by quotes: with one that is not in the prompt, or one for nearly everything, it
-is refused as a whole, and the embedded verdict stands.
+Texts are redacted again, and sentences that address the judge are taken out. An answer must prove itself by quotes;
+else it is refused as a whole, and the embedded verdict stands.
 """
 
 import re
@@ -141,12 +140,8 @@ class BelievedRubric(NamedTuple):
 
 
 def believed_rubric(answer: RubricAnswer, prompt: str, pasted: str = "") -> BelievedRubric:
-    """The intent, the habits that are shown, and what the model would not say. Raises `Disbelieved`.
-
-    `prompt` and `pasted`: as they were sent. What needs words to point at and has none is unsure, as is what was left
-    out; only a reference may stand in what was pasted.
-    """
-    found: dict[bool, list[str]] = {True: [], False: []}
+    """The intent, the habits that are shown, and what the model would not say. Raises `Disbelieved`."""
+    found: dict[bool, list[str]] = {True: [], False: []}  # only a reference may stand in what was pasted
     for each in answer.quotes:
         found[each.habit == "references_concrete"].append(each.quote)
     quotes = _quoted(found[False], prompt) + _quoted(found[True], f"{prompt}\n{pasted}")
@@ -156,6 +151,7 @@ def believed_rubric(answer: RubricAnswer, prompt: str, pasted: str = "") -> Beli
         return BelievedRubric()
     shown = {each.habit for each in answer.quotes}
     said: dict[BooleanName, Said] = {name: getattr(answer, name) for name in applicable(answer.intent)}
+    # What needs words to point at and has none is unsure, as is what was left out.
     said |= {name: "unsure" for name, value in said.items() if value is True and name in QUOTED - shown}
     earned = tuple(name for name, value in said.items() if value is True)
     return BelievedRubric(answer.intent, earned, tuple(name for name in said if said[name] in (None, "unsure")))

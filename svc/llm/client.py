@@ -1,7 +1,6 @@
 """Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`.
 
-Tokens are reserved before a question leaves, and settled once its cost is known. The count lies in a small file beside
-the data, so that a server which is started again and again spends no more than one that runs on.
+Tokens are reserved before a question leaves, and settled once its cost is known. Their count outlives the process.
 """
 
 import math
@@ -212,9 +211,7 @@ class Gateway:
         for left in reversed(range(RETRIES_MAX + 1)):
             wait_seconds = pause_seconds
             try:
-                answer = await asked(
-                    "POST", url, seconds=ATTEMPT_SECONDS, bytes_max=ANSWER_BYTES_MAX, headers=headers, content=content
-                )
+                answer = await asked("POST", url, ATTEMPT_SECONDS, ANSWER_BYTES_MAX, headers=headers, content=content)
             except TooLarge as error:
                 raise NoAnswer("too-large" if error.status < 300 else "refused") from error
             except OSError as error:
