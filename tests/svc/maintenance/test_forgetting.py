@@ -141,13 +141,13 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
     def interrupted(_main: object, *arguments: object) -> None:
         if was_ordered:
             cast(trio.Event, arguments[-1]).set()
-        raise click.Abort
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr("svc.cli.serving.run", interrupted)
+    monkeypatch.setattr("svc.cli.common.run", interrupted)
     asked = Settings(var=str(tmp_path)), cast(EventStore, None), UUID(int=1)
     was_ordered = True
     with pytest.raises(click.ClickException, match="the order stands"):
         carried_out(*asked)
     was_ordered = False
-    with pytest.raises(click.Abort):
+    with pytest.raises(KeyboardInterrupt):
         carried_out(*asked)
