@@ -298,10 +298,7 @@ def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
 async def open_service(
     settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
-    """The running service over a var folder that this process holds, without any listener, until the block ends.
-
-    `lasting`: it is to run for long. `reporting`: somebody may want reports; what is to last makes them anyway.
-    """
+    """The running service over a folder that this process holds, without any listener, until the block ends."""
     store, vault = open_log(settings.place)
     with closing(store):
         settle(vault.keys, store)

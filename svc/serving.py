@@ -58,7 +58,7 @@ FILES_MIN = 4_096  # fewer open files are told in a warning: each connection is 
 log = structlog.get_logger()
 
 
-class Initialized(msgspec.Struct, frozen=True, kw_only=True):
+class Initialized(msgspec.Struct, frozen=True):
     """What a new folder got. The key is shown this once."""
 
     organization_id: uuid.UUID
@@ -90,12 +90,7 @@ async def initialize(
         for command in [*wanted, issue_key(member.organization_id, member.developer_id, key, "first key")]:
             reply = await service.administer(command)
             assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
-    return Initialized(
-        organization_id=member.organization_id,
-        developer_id=member.developer_id,
-        key=key,
-        internal_secret_file=str(var / SECRET_NAME),
-    )
+    return Initialized(member.organization_id, member.developer_id, key, str(var / SECRET_NAME))
 
 
 def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:
@@ -116,16 +111,12 @@ class Listening(NamedTuple):
 
 
 async def serve(settings: Settings, ready: Callable[[Listening], None], first: Callable[[Initialized], None]) -> None:
-    """Serve until SIGTERM or Ctrl-C.
-
-    `ready` is called once requests are answered; `first` when the folder was empty and has got its organization,
-    owner and key. Raises `FolderInUse`, `SettingsError`, `StoreUnavailable`.
-    """
+    """Serve until SIGTERM or Ctrl-C. Raises `FolderInUse`, `SettingsError`, `StoreUnavailable`."""
     raise_file_limit()
     with held(settings.var_path):
         async with open_service(settings, lasting=True) as service:
             made = await initialize(service, settings.var_path)
-            if made is not None:
+            if made is not None:  # the folder was empty
                 first(made)
             async with listening(settings, service) as addresses:
                 if made is not None:  # a link that signs the owner in once, within the first minutes
@@ -170,7 +161,12 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             url = await _start(nursery, api, settings, settings.api, stop)
             # Once more, for commands of the folder's owner; they send the internal secret nowhere else.
             plain = msgspec.structs.replace(settings, tls_certificate=None, tls_key=None)
-            await nursery.start(_run, api, _config(plain), _admin_socket(settings.var_path), stop)
+            try:
+                socket_of_commands = listening_socket(settings.var_path)
+            except OSError as error:
+                why = f"cannot make the socket {settings.var_path / SOCKET}: {error.strerror}"
+                raise SettingsError(f"{why}; choose another folder with --var") from error
+            await nursery.start(_run, api, _config(plain), socket_of_commands, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             beyond = [each for each in (intake, url) if not here_only(each)]
@@ -225,14 +221,6 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
     scheme = "https" if settings.tls_certificate else "http"
     name = f"[{host}]" if ":" in host else host
     return f"{scheme}://{name}:{port}"
-
-
-def _admin_socket(var: Path) -> socket.socket:
-    try:
-        return listening_socket(var)
-    except OSError as error:
-        why = f"cannot make the socket {var / SOCKET}: {error.strerror}; choose another folder with --var"
-        raise SettingsError(why) from error
 
 
 def hang_up_all(address: str) -> None:

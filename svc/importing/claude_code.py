@@ -1,8 +1,7 @@
 """Claude Code's transcripts: one file a session, sub-agents' beside it.
 
 Forked and resumed sessions repeat lines of an earlier session, in another file and under another session id: what was
-seen once is not taken again. Ids come from the lines' own ids: the same transcript gives the same ids whenever, and
-however far, it is read.
+seen once is not taken again.
 """
 
 from pathlib import Path

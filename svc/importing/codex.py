@@ -1,7 +1,7 @@
 """Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl` under its home.
 
-A file only grows, also when its session is resumed, so ids come from the session and the number of a line. What a fork
-repeats of its parent is left out. A sub-agent's file has no prompts: what it was told, an agent wrote.
+A file only grows, so ids come from the session and the number of a line. What a fork repeats of its parent is left out.
+A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
 import re

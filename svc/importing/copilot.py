@@ -1,7 +1,6 @@
 """The Copilot CLI's sessions: `session-state/<session>/events.jsonl` under its home.
 
-A file only grows, also when its session is resumed. Requests and calls have the ids that telemetry gives them. A
-sub-agent's lines name the agent; what it was told, an agent wrote. Credits are no dollars, so no cost is read.
+Requests and calls have the ids that telemetry gives them. Credits are no dollars, so no cost is read.
 """
 
 from pathlib import Path
@@ -95,17 +94,13 @@ class EventReader(Reader):
 
     def _did(self, line: Line, data: Data, at_us: int) -> None:
         """What a sub-agent does as well."""
+        by: dict[str, Any] = {"sidechain": line.agent_id is not None}
         match line.type:
             case "session.usage_record" if (usage := data.usage) is not None:
-                fields: dict[str, Any] = {
-                    "model": usage.model,
-                    "request_id": usage.api_call_id,
-                    "cache_write_tokens": usage.cache_write_tokens,
-                    "duration_ms": None if usage.duration is None or usage.duration < 0 else round(usage.duration),
-                    "sidechain": line.agent_id is not None,
-                }
+                took = None if usage.duration is None or usage.duration < 0 else round(usage.duration)
+                told = {"request_id": usage.api_call_id, "cache_write_tokens": usage.cache_write_tokens, **by}
                 tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
-                self._add(request(line.id, at_us, *tokens, **fields))
+                self._add(request(line.id, at_us, *tokens, model=usage.model, duration_ms=took, **told))
             case "tool.execution_start" if data.tool_call_id is not None and data.tool_name is not None:
                 if self._seen.add("call", data.tool_call_id):
                     arguments = data.arguments if isinstance(data.arguments, dict) else {}
@@ -122,8 +117,7 @@ class EventReader(Reader):
                 call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
                 self._at(at_us)
             case "session.error":
-                told = {"status_code": data.status_code, "sidechain": line.agent_id is not None}
-                self._add(note("error", line.id, at_us, data.message, **told))
+                self._add(note("error", line.id, at_us, data.message, status_code=data.status_code, **by))
 
 
 _READ = frozenset(

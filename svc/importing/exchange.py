@@ -1,7 +1,7 @@
 """What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer.
 
-A line is decoded as far as it is needed. Formats are internal to the agents and grow with every version: unknown fields
-and unknown kinds of line are ignored, a known field of a wrong type makes the line unreadable.
+Formats are internal to the agents and grow with every version: unknown fields and unknown kinds of line are ignored, a
+known field of a wrong type makes the line unreadable.
 """
 
 import os
@@ -90,16 +90,9 @@ class ToolCall:
 
     @property
     def drafts(self) -> list[RecordDraft]:
-        record = Record(
-            record_id=f"tool:{self.call_id}",
-            at_us=self.at_us,
-            kind=self.kind,
-            prompt_id=self.prompt_id,
-            tool=self.name,
-            call_id=self.call_id,
-            duration_ms=self.duration_ms,
-            sidechain=self.sidechain,
-        )
+        same = ("at_us", "kind", "prompt_id", "call_id", "duration_ms", "sidechain")
+        told: dict[str, Any] = {name: getattr(self, name) for name in same}
+        record = Record(record_id=f"tool:{self.call_id}", tool=self.name, **told)
         return [tool_draft(record, None if self.kind == "rejection" else self.ok, self.known), *self.spawned]
 
 

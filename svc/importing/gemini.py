@@ -1,11 +1,8 @@
 """The Gemini CLI's sessions: `<project>/chats/` under its folder, sub-agents' in a folder named like their parent's.
 
-Until early 2026 a session was one JSON document that was written anew with every message; since then it is a file of
-lines: a head, messages, again where they change, updates of the head (`$set`) and rewinds (`$rewindTo`).
-
-Ids are those of the messages, so a session that was carried into another file is the same session. What a rewind takes
-out of the conversation was done all the same, and is kept; what a compression writes in its place is no message.
-A sub-agent's file has no prompts: what it was told, an agent wrote.
+Until early 2026 a session was one JSON document; since then it is a file of lines: a head, messages, again where they
+change, updates of the head (`$set`) and rewinds (`$rewindTo`). What a rewind takes out was done all the same, and is
+kept. A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
 from pathlib import Path

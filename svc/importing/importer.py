@@ -1,7 +1,7 @@
 """Importing transcripts: files in, the capture commands of a plugin and of telemetry out.
 
-Running it again adds nothing, since every id comes from the lines' own ids: also a prompt that a forked session repeats
-is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
+Running it again adds nothing, since every id comes from the lines' own ids. An exchange that is still being written is
+left for the next run, its prompt apart.
 """
 
 from collections import deque
@@ -92,10 +92,7 @@ class ImportReport:
 
 
 class Log(NamedTuple):
-    """Takes what one developer's files hold, as the same commands that a plugin and telemetry make.
-
-    Like `Elsewhere` it answers what became of exchanges that are on disk by now, in their order.
-    """
+    """Takes exchanges as commands, and answers what became of those that are on disk by now, in their order."""
 
     sender: "Sender"
     send: Callable[["AnyCapture"], Awaitable[Reply]]
@@ -129,10 +126,7 @@ class _Imported(msgspec.Struct):
 
 
 class Elsewhere:
-    """Another machine's server, over its intake, by a developer's key. Raises `NotAnswered`, `KeyRefused`.
-
-    It knows by its ids what it has: after a kill all is sent again, and nothing counts twice.
-    """
+    """Another machine's server, over its intake, by a developer's key. Raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, server: Server, source: str) -> None:
         self._server = server
@@ -233,10 +227,7 @@ async def import_transcripts(
 async def import_into(
     destination: Log | Elsewhere, transcripts: Format, path: Path, progress: Callable[[int, int], None], *, now_us: int
 ) -> ImportReport:
-    """Import all files under a folder, or one; what is torn or refused is named.
-
-    Raises `FileNotFoundError`, and what the destination raises.
-    """
+    """Import all files under a folder, or one. Raises `FileNotFoundError`, and what the destination raises."""
     import trio
 
     report, seen = ImportReport(), Memory()
