@@ -27,11 +27,13 @@ CODEX = '# mine\nmodel = "gpt"  # large\n'
 HOOKS = '{"hooks": {"Stop": []}}\n'
 GEMINI = '{\n\t"ui": {"theme": "dark"}\n}\n'
 ENV = "GEMINI_API_KEY=abc"
+TOOLS = '{"mcpServers": {"other": {"command": "x"}}}\n'
+API = "http://127.0.0.1:8318"
 BEFORE = {
-    "claude-code": {".claude/settings.json": CLAUDE},
+    "claude-code": {".claude/settings.json": CLAUDE, ".claude.json": TOOLS},
     "codex": {".codex/config.toml": CODEX, ".codex/hooks.json": HOOKS},
     "gemini": {".gemini/settings.json": GEMINI, ".gemini/.env": ENV},
-    "copilot": {},
+    "copilot": {".copilot/mcp-config.json": TOOLS},
     "opencode": {".config/opencode/opencode.json": '{"model": "a/b"}'},
 }
 
@@ -73,21 +75,26 @@ def mode_of(path: Path) -> int:
 @pytest.mark.parametrize("mode", [0o644, 0o600])
 def test_files_come_back_byte_for_byte_with_their_rights(home: Path, agent: str, mode: int) -> None:
     """Whatever was in them, and however often it was connected: a second time nothing changes. Those that were not
-    there go again."""
-    connect(agent)
+    there go again. The tools are told of, and forgotten where it is connected without them."""
+    tools = "--mcp", "--api", API
+    assert "may ask svc about your own work" in connect(agent, *tools).output
     assert all((home / name).exists() for name in BEFORE[agent])
     disconnect(agent)
     assert not [name for name in BEFORE[agent] if (home / name).exists()]
     files = lay_out(home, agent, mode)
-    connect(agent)
+    connect(agent, *tools)
     once = {path: path.read_text() for path in files}
     assert all(once[path] != text for path, text in files.items())
-    assert "nothing changes" in connect(agent).output
+    assert [text for text in once.values() if API in text]
+    assert "nothing changes" in connect(agent, *tools).output
     assert {path: path.read_text() for path in files} == once
-    said, folder = disconnect(agent).output, home / ".local/state/svc" / agent / "backups"
-    assert not files or f"copies of the files lie in {folder}\n" in said
+    connect(agent)
+    assert not [path for path in files if API in path.read_text()]
+    connect(agent, *tools)
+    folder = home / ".local/state/svc" / agent / "backups"
+    assert f"copies of the files lie in {folder}\n" in disconnect(agent).output
     assert {path: path.read_text() for path in files} == files
-    assert {mode_of(path) for path in files} <= {mode}
+    assert {mode_of(path) for path in files} == {mode}
 
 
 @pytest.mark.parametrize(
@@ -203,12 +210,13 @@ def test_a_dry_run_changes_nothing(home: Path) -> None:
 def test_the_folders_that_agents_know_are_respected(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    connect("claude-code")
-    connect("codex")
-    assert (tmp_path / "claude/settings.json").exists()
-    assert (tmp_path / "codex/config.toml").exists()
+    for agent, name, file in (
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+    ):
+        monkeypatch.setenv(name, str(tmp_path / agent))
+        connect(agent)
+        assert (tmp_path / agent / file).exists()
     assert [path.name for path in home.iterdir() if path.name in (".claude", ".codex")] == []
 
 
@@ -310,31 +318,6 @@ def test_the_one_file_binary_lays_down_a_small_program_for_hooks(
     command = settings(home / ".claude/settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
     assert command == f"{laid_down} hook claude-code || true"
     assert (home / ".config/svc/program").read_text() == f"{laid_down}\n"
-
-
-@pytest.mark.parametrize(
-    ("agent", "name"),
-    [
-        ("claude-code", ".claude.json"),
-        ("codex", ".codex/config.toml"),
-        ("gemini", ".gemini/settings.json"),
-        ("copilot", ".copilot/mcp-config.json"),
-        ("opencode", ".config/opencode/opencode.json"),
-    ],
-)
-def test_an_agent_is_told_of_the_tools_and_forgets_them_again(home: Path, agent: str, name: str) -> None:
-    """What was in the file before stays, byte for byte. Connecting without it takes it out."""
-    path = home / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    before = 'model = "gpt-5"\n' if path.suffix == ".toml" else '{"mcpServers": {"other": {"command": "x"}}}\n'
-    path.write_text(before)
-    assert "may ask svc about your own work" in connect(agent, "--mcp", "--api", "http://127.0.0.1:8318").output
-    assert "http://127.0.0.1:8318" in path.read_text()
-    connect(agent)
-    assert "http://127.0.0.1:8318" not in path.read_text()
-    connect(agent, "--mcp")
-    disconnect(agent)
-    assert path.read_text() == before
 
 
 @pytest.mark.parametrize("agent", get_args(AgentName))

@@ -26,19 +26,21 @@ def test_a_file_that_cannot_be_read_surely_is_refused(
     (home / name).parent.mkdir()
     (home / name).write_bytes(text)
     result = run("connect", agent, "--key", KEY, "--offline")
-    assert result.exit_code == 1
+    assert (result.exit_code, reason in result.output, "Traceback" in result.output) == (1, True, False)
     assert (home / name).read_bytes() == text
-    assert reason in result.output
-    assert "Traceback" not in result.output
     assert [path.name for path in (home / name).parent.iterdir()] == [Path(name).name]
 
 
-def test_a_folder_where_the_file_should_be_is_refused(home: Path) -> None:
+def test_what_is_no_file_or_the_one_file_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder where the file should be, and a link to itself; a coach that would have every prompt wait."""
     (home / ".claude/settings.json").mkdir(parents=True)
     assert "is no file" in run("connect", "claude-code", "--key", KEY, "--offline").output
     (home / ".gemini").mkdir()
     (home / ".gemini/settings.json").symlink_to(home / ".gemini/settings.json")
     assert run("connect", "gemini", "--key", KEY, "--offline").exit_code == 1
+    monkeypatch.setattr("sys.frozen", True, raising=False)
+    coached = run("connect", "claude-code", "--key", KEY, "--offline", "--coach")
+    assert "--coach needs svc as a package" in coached.output
 
 
 def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
@@ -66,14 +68,6 @@ def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
 def test_what_is_missing_is_said(arguments: tuple[str, ...], sentence: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, sentence in result.output) == (1, True), result.output
-
-
-def test_the_one_file_has_no_coach(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would have every prompt wait for seconds."""
-    monkeypatch.setattr("sys.frozen", True, raising=False)
-    assert (
-        "--coach needs svc as a package" in run("connect", "claude-code", "--key", KEY, "--offline", "--coach").output
-    )
 
 
 def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: Path) -> None:
@@ -111,10 +105,8 @@ def test_a_project_that_sends_elsewhere_is_named(
     path.write_text(text.replace("AWAY", "http://127.0.0.1:9"))
     monkeypatch.chdir(project)
     result = run("connect", agent, "--key", KEY, "--offline")
-    assert result.exit_code == 1
-    assert reason in result.output
+    assert (result.exit_code, reason in result.output, KEY in result.output) == (1, True, False)
     assert str(path) in "".join(result.output.split("\n"))
-    assert KEY not in result.output
     assert not [path for path in home.rglob("*") if path.is_file() and KEY in path.read_text()]
 
 

@@ -17,6 +17,7 @@ from svc.connect.doctor import background_codex_since, examine, round_trip
 from svc.outward import Answer
 from tests.support.listening import Handler, listening
 from tests.support.process import ROOT
+from tests.support.tables import table
 
 TOLERANCE_SECONDS = 10.0
 URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43
@@ -55,27 +56,21 @@ class OneRecord:
         return mark in str(self._kept) and self._asked > 2
 
 
-PAGES = {
-    "an API, whose address is the likely mistake": (
-        {"/health": b"ok", "/health/ready": b"{}"},
-        "is the API of svc, not its intake",
-    ),
-    "settings of other types": (
-        {"/v1/plugin/config": b'{"capture": {}, "arrivals": [5], "refusals": {}, "arrivals_since": 1}'},
-        "not as an intake of svc does",
-    ),
-    "no JSON at all": ({"/v1/plugin/config": b"\xff"}, "not as an intake of svc does"),
-}
+ODD = b'{"capture": {}, "arrivals": [5], "refusals": {}, "arrivals_since": 1}'
 
 
-@pytest.mark.parametrize("pages", PAGES)
-def test_what_answers_but_is_no_intake_is_a_finding(pages: str, home: Path) -> None:
-    """However it answers."""
-    answers, told = PAGES[pages]
-
+@table(
+    ("path", "body", "told"),
+    {
+        "an API, the likely mistake": ("/health/ready", b"{}", "is the API of svc, not its intake"),
+        "settings of other types": ("/v1/plugin/config", ODD, "not as an intake of svc does"),
+        "no JSON at all": ("/v1/plugin/config", b"\xff", "not as an intake of svc does"),
+    },
+)
+def test_what_answers_but_is_no_intake_is_a_finding(path: str, body: bytes, told: str, home: Path) -> None:
     class Pages(Handler):
         def do_GET(self) -> None:
-            known = {"/health": b"ok"} | answers
+            known = {"/health": b"ok", path: body}
             self.answer(200 if self.path in known else 404, known.get(self.path, b'{"message": "no"}'))
 
     connection = connected("claude-code")
@@ -106,11 +101,9 @@ def test_hooks_that_codex_was_not_told_to_trust_are_seen(home: Path) -> None:
     (told,) = [text for text in warned(connection) if "trust" in text]
     assert told.endswith("SessionStart, UserPromptSubmit, Stop, Interrupt, SessionEnd")
     events = ("session_start", "user_prompt_submit", "stop", "interrupt")
-    lines = "".join(
-        f'[hooks.state."{home}/.codex/hooks.json:{event}:0:0"]\ntrusted_hash = "sha256:x"\n' for event in events
-    )
     with (home / ".codex/config.toml").open("a") as file:
-        file.write(f"\n{lines}")
+        for event in events:
+            file.write(f'\n[hooks.state."{home}/.codex/hooks.json:{event}:0:0"]\ntrusted_hash = "sha256:x"\n')
     (told,) = [text for text in warned(connection) if "trust" in text]
     assert told.endswith(": SessionEnd")
 
@@ -130,10 +123,9 @@ def test_a_codex_in_the_background_is_known_by_what_runs(listed: str, seconds: i
 
 def test_a_codex_that_runs_since_before_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = connected("codex")
-    monkeypatch.setattr(doctor, "processes", lambda: "1-00:00:00 /usr/bin/codex app-server")
-    assert any("a Codex in the background" in text for text in warned(connection))
-    monkeypatch.setattr(doctor, "processes", lambda: "00:00 /usr/bin/codex app-server")
-    assert not any("a Codex in the background" in text for text in warned(connection))
+    for since, is_told in (("1-00:00:00", True), ("00:00", False)):
+        monkeypatch.setattr(doctor, "processes", lambda since=since: f"{since} /usr/bin/codex app-server")
+        assert any("a Codex in the background" in text for text in warned(connection)) == is_told
 
 
 def test_a_projects_own_env_that_lacks_the_key_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,15 +85,10 @@ async def test_a_catalog_is_fetched_or_read(web: Web, tmp_path: Path) -> None:
     assert (found.source, found.document.exact_lookups[0].external_model_id) == ("prices.json", "served")
 
 
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("/gone", "answered 500"),
-        ("/text", "holds no usable catalog"),
-        ("/bomb", "holds no usable catalog"),
-        ("/slow", "no answer within"),
-    ],
-)
+BAD = {"/gone": "answered 500", "/text": "no usable catalog", "/bomb": "no usable catalog", "/slow": "no answer within"}
+
+
+@pytest.mark.parametrize(("path", "why"), BAD.items())
 async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the credentials of the address; what is packed is not unpacked, and nobody is waited for too long."""
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
@@ -117,6 +112,9 @@ async def test_an_address_that_leads_nowhere_says_so(url: str) -> None:
         (b"{}", "missing required field `exact_lookups`"),
         (b'{"exact_lookups": [{"external_model_id": 1}]}', r"at `\$.exact_lookups\[0\]"),
         (b"[[[", "no usable catalog"),
+        (b'["text"]', "no usable catalog"),
+        (b'[{"id": "x"}]', "no usable catalog"),
+        (b'[{"id": "x", "name": "x", "api_pattern": "x", "models": [{"id": 1}]}]', "no usable catalog"),
         (b"\xff\xfe", "no usable catalog"),
         (b" " * 60_000, "larger than 50000 bytes"),
         (None, "No such file"),

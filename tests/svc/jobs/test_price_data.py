@@ -229,12 +229,3 @@ def test_bands_of_single_rates_become_bands_of_the_whole_request() -> None:
     assert rate is not None
     bands = [(each.above_input_tokens, each.input, each.output, each.cache_read) for each in rate.long_context]
     assert bands == [(100, 2.0, 5.0, 0.041666667), (200, 2.0, 6.0, 0.041666667)]
-
-
-BROKEN: list[list[object]] = [[{"id": "x"}], ["text"], [{**_provider("x"), "models": [{"id": 1}]}]]
-
-
-@pytest.mark.parametrize("broken", BROKEN)
-def test_data_of_another_form_are_refused(broken: list[object]) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        compiled(parsed(broken))

@@ -18,7 +18,7 @@ from svc_http.app import build_api
 from svc_http.routes import sub_sessions as events
 from svc_http.routes.sub_sessions import HEARTBEAT_SECONDS, LOOK_SECONDS, TELL_SECONDS
 from tests.support.basics import ACME, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US, carry_out, named
-from tests.support.event_streams import Stream, Told, stream_of
+from tests.support.event_streams import Stream, Told
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
 from tests.svc_http.house import Caller, House
 
@@ -51,14 +51,14 @@ async def test_the_answer_is_an_event_stream_that_nobody_keeps_or_holds_back(bus
     wanted = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
     assert [answer.headers.get(name) for name in wanted] == ["text/event-stream", "no-store", "no"]
     assert answer.body.startswith(b":")
-    stream = stream_of(answer.body)
+    stream = Stream(answer.body)
     assert (stream.told, stream.last_id, stream.retry_ms) == ([], str(len(busy.events)), 3_000)
 
 
 @pytest.mark.parametrize("last", ["1", "6", "0", "9223372036854775808", "-1", "4.0", "٤", "abc", "5", ""])
 async def test_who_was_away_is_told_once_that_there_is_something_to_fetch(busy: House, api: Caller, last: str) -> None:
     """From any place that is not the present one, the fifth; nothing is ever refused."""
-    stream = stream_of((await api.get(PATH, {"Last-Event-ID": last})).body)
+    stream = Stream((await api.get(PATH, {"Last-Event-ID": last})).body)
     assert stream.told == ([] if last in ("5", "") else [Told("5", iso(NOW_US))])
     assert stream.last_id == "5"
 
