@@ -1,17 +1,12 @@
-"""The matrix of closed doors, cell by cell: `python -m tests.svc_http.isolation` prints it.
+"""The matrix of closed doors, cell by cell: `python -m tests.pages doors` writes it.
 
 Each cell is a request about what belongs to somebody else, sent to the two listeners within this process.
 """
 
 import http
-import logging
-import sys
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
-
-import structlog
-import trio
 
 from aggregates.capture.events import ForeignSessionAttempted
 from tests.svc_http.house import Answer, Caller
@@ -147,15 +142,3 @@ def tables(found: Matrix) -> str:
     routes = [f"| `{row.name}` | {' | '.join(status[row, name] for name in names)} |" for row in rows()]
     count = f"{len(rows())} rows, {len(names)} columns, {len(found.cells)} cells, {len(found.faults)} not as expected."
     return "\n\n".join((meanings, f"|{head}" + "\n".join(kinds), f"| route{head}" + "\n".join(routes), count))
-
-
-def main() -> int:
-    """Print both; 1 where a cell is not as expected."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    found = trio.run(matrix)
-    print(tables(found), *found.faults, sep="\n")
-    return 1 if found.faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -87,6 +87,8 @@ async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(
     """The thousandth is 401 as well. The line has address and first characters; right keys pass all the same."""
     house.budgets = Budgets({WRONG_KEYS: 3})
     intake = Caller(build_intake(house), bearer())
+    for _ in range(5):  # who sends nothing is not counted
+        assert (await intake.using({}).get("/v1/plugin/config")).status == 401
     wrong = intake.using(bearer("svc_" + "w" * 43))
     with structlog.testing.capture_logs() as lines:
         answers, waits = [], []
@@ -123,27 +125,18 @@ async def test_so_many_wait_and_further_ones_are_answered_at_once(
     assert waits == {began: 1_000 - 64, began + 1: 1, began + 2: 63}
 
 
-async def test_who_sends_nothing_is_not_counted(house: House) -> None:
-    house.budgets = Budgets({WRONG_KEYS: 1})
-    with structlog.testing.capture_logs() as lines:
-        assert [(await Caller(build_intake(house), {}).get("/v1/plugin/config")).status for _ in range(3)] == [401] * 3
-    assert lines == []
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/v1/prompts"), ("POST", "/v1/prompts/response"), ("POST", "/v1/logs")]
-)
-async def test_a_reader_captures_nothing(house: House, intake: Caller, method: str, path: str) -> None:
+@pytest.mark.parametrize("path", ["/v1/prompts", "/v1/prompts/response", "/v1/logs"])
+async def test_a_reader_captures_nothing(house: House, intake: Caller, path: str) -> None:
     """403 says why and what to do; reading goes on, and another role lets captures through again."""
     stream = membership_stream(ACME, BEN)
     carry_out(house.directory, ChangeMembership(membership_id=stream, role="reader"))
     reader = intake.using(bearer(BEN_KEY))
-    refused = await reader.call(method, path, {})
+    refused = await reader.post(path, {})
     assert refused.status == 403
     assert "a reader captures nothing" in refused.message
     assert (await reader.get("/v1/plugin/config")).status == 200
     carry_out(house.directory, ChangeMembership(membership_id=stream, role="lead"))
-    assert (await reader.call(method, path, {})).status != 403
+    assert (await reader.post(path, {})).status != 403
 
 
 PROMPT = {"prompt_text": "Add a test.", "tool_session_id": "one"}

@@ -1,6 +1,6 @@
 """Nobody gets at what is another's: every route of both listeners, asked for as everybody.
 
-`python -m tests.svc_http.isolation` prints what is held here; `docs/generated/doors.md` shows it.
+`python -m tests.pages doors` writes what is held here into `docs/generated/doors.md`.
 """
 
 import re

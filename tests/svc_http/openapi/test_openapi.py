@@ -162,14 +162,14 @@ async def test_the_page_shows_every_route(api: Caller) -> None:
     assert [path for _, path, _ in operations() if path not in page] == []
 
 
+def _described(pointer: str, value: object) -> bool:
+    return not list(validator(pointer).iter_errors(value))
+
+
 _TIMES = {
     **dict.fromkeys(("1970-01-01", "9998-12-31", "2026-08-01T09:00:00Z", "2026-08-01T09:00:00.5+05:30"), True),
     **dict.fromkeys(("1969-12-31", "9999-01-01", "0937-06-23", "0700-06-17T01:00:00Z", "yesterday", ""), False),
 }
-
-
-def _described(pointer: str, value: object) -> bool:
-    return not list(validator(pointer).iter_errors(value))
 
 
 @pytest.mark.parametrize(("text", "taken"), _TIMES.items())
@@ -180,20 +180,31 @@ async def test_a_time_is_of_the_years_that_are_described(api: Caller, text: str,
     assert answer.status == (200 if taken else 400)
 
 
-_METADATA: dict[str, tuple[object, bool]] = {
-    "nothing": (None, True),
-    "numbers, lists and texts": ({"a": [1, 2.5, None, {"b": "c"}]}, True),
-    "NUL deep inside": ({"a": [{"b": "\0"}]}, False),
-    "NUL in a name": ({"a": {"\0": 1}}, False),
-    "a list": ([], False),
+_TAKEN: dict[str, tuple[object, bool]] = {
+    "no metadata": (prompt(metadata=None), True),
+    "numbers, lists and texts": (prompt(metadata={"a": [1, 2.5, None, {"b": "c"}]}), True),
+    "NUL deep inside": (prompt(metadata={"a": [{"b": "\0"}]}), False),
+    "NUL in a name": (prompt(metadata={"a": {"\0": 1}}), False),
+    "a list as metadata": (prompt(metadata=[]), False),
+}
+_LOOKUPS: dict[str, Any] = {
+    "a blank id": lookup(external_model_id=" "),
+    "an empty name": lookup(model={"status": "known", "canonical_model_id": "m", "display_name": ""}),
+    "a provider with a line end": lookup(provider={"status": "observed", "provider": "a\nb"}),
 }
 
 
-@pytest.mark.parametrize(("metadata", "taken"), _METADATA.values(), ids=_METADATA)
-async def test_metadata_is_what_is_described(intake: Caller, metadata: object, taken: bool) -> None:
-    body = prompt(metadata=metadata)
-    assert _described("/components/schemas/PromptBody", body) == taken
-    assert (await intake.post("/v1/prompts", body)).status == (201 if taken else 400)
+@pytest.mark.parametrize("case", [*_TAKEN, *_LOOKUPS])
+async def test_a_body_is_taken_as_it_is_described(intake: Caller, admin: Caller, case: str) -> None:
+    """Metadata of prompts; and no text of a catalog is blank, and each can be shown."""
+    if case in _TAKEN:
+        body, taken = _TAKEN[case]
+        caller, path, name = intake, "/v1/prompts", "PromptBody"
+    else:
+        body, taken = {"document": {"exact_lookups": [_LOOKUPS[case]]}}, False
+        caller, path, name = admin, "/v1/admin/control/catalog", "PublishBody"
+    assert _described(f"/components/schemas/{name}", body) == taken
+    assert (await caller.post(path, body)).status == (201 if taken else 400)
 
 
 async def test_a_whole_number_may_be_written_with_a_fraction(intake: Caller) -> None:
@@ -205,20 +216,4 @@ async def test_a_whole_number_may_be_written_with_a_fraction(intake: Caller) -> 
 
 
 async def test_what_is_unknown_may_hold_anything(intake: Caller) -> None:
-    body = prompt() | {"later\0": {"x": "\0"}}
-    assert (await intake.post("/v1/prompts", body)).status == 201
-
-
-_LOOKUPS: dict[str, Any] = {
-    "a blank id": lookup(external_model_id=" "),
-    "an empty name": lookup(model={"status": "known", "canonical_model_id": "m", "display_name": ""}),
-    "a provider with a line end": lookup(provider={"status": "observed", "provider": "a\nb"}),
-}
-
-
-@pytest.mark.parametrize("found", _LOOKUPS.values(), ids=_LOOKUPS)
-async def test_texts_of_a_catalog_are_as_described(admin: Caller, found: object) -> None:
-    """None is blank, and each can be shown."""
-    body = {"document": {"exact_lookups": [found]}}
-    assert not _described("/components/schemas/PublishBody", body)
-    assert (await admin.post("/v1/admin/control/catalog", body)).status == 400
+    assert (await intake.post("/v1/prompts", prompt() | {"later\0": {"x": "\0"}})).status == 201

@@ -1,69 +1,49 @@
 """Every answer to a read of one's own data is as described, and what is described stays as it was."""
 
 import os
+import re
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from aggregates.event import Refused
-from aggregates.people.acts import AddTeamMember, CreateTeam
 from tests.golden.folder import differences
 from tests.support import otlp
-from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out, named
+from tests.support.basics import ANA_SCOPE, NOW_US
+from tests.support.described import described as document
 from tests.support.described import faults, shapes
 from tests.support.facts import DAY, HOUR, SECOND
 from tests.support.household import import_demo
+from tests.svc_http.browsing import CORE, core
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, prompt
 from tests.svc_http.isolation_world import rows
 from tests.svc_http.routes.test_reads import V3
 
 SHAPES = Path(__file__).with_name("shapes.json")
-TEAM = named("core")
-WINDOWS = ("daily", "weekly", "monthly")
-MONTH = "from=2026-07-01&to=2026-08-31"
-DAYS = "from_date=2026-07-01&to_date=2026-08-31"
-OF_WINDOW = (
-    *("score", "speed", "speed/sessions", "tokens", "tokens/trend", "skill", "insight/summary"),
-    *("trivia", "integrity"),
-)
-READS = [
-    *(f"{V3}/{path}?window={window}&limit=500" for path in OF_WINDOW for window in WINDOWS),
-    *(f"{V3}/{path}?{DAYS}" for path in ("files", "prompts/top", "task-time", "model-task")),
-    *(f"{V3}/integrity/trend?{MONTH}&period={each}" for each in ("day", "week", "month")),
-    f"{V3}/insight/sessions?limit=500",
-    f"{V3}/insight/rubric?{MONTH}",
-    f"{V3}/trivia/trend?{MONTH}&period=week",
-    f"{V3}/realtime/sub-sessions?limit=500",
-    f"{V3}/integrity/recent?limit=500",
-    f"{V3}/peer-comparison",
-    f"{V3}/today-summary",
-    f"{V3}/today-summary?date=2026-07-28",
-    "/v1/sub-sessions/accuracy",
-    *(f"/v1/telemetry/{signal}?limit=500&{MONTH}" for signal in ("logs", "metrics", "traces")),
-    *(
-        f"/v1/telemetry/stats?{MONTH}&signal={signal}&group_by={by}"
-        for signal in ("logs", "metrics", "traces")
-        for by in ("hour", "day", "session_id")
-    ),
-    f"/v1/telemetry/analytics?{DAYS}",
-    f"/v1/intelligence/throttle?{MONTH}",
-    f"/v1/intelligence/throttle/team?team_id={TEAM}&{MONTH}",
-    "/v1/intelligence/rightsizing",
-    *(f"/v1/team/cost?team_id={TEAM}&window={window}" for window in WINDOWS),
-    f"/v1/team/daily-summary?team_id={TEAM}",
-    f"/v1/insights/report?{MONTH}",
-]
-OF_ONE = ("", "/prompts?limit=500", "/explain")
-OF_REPORTS = {"/v1/score_v3/report", "/v1/score_v3/report/<id>", "/v1/score_v3/report/status/<id>"}
-OTHERS = {
-    "/v1/score_v3/events",  # a stream of events, not one answer
-    "/v1/score_v3/sessions/<id>/prompts",  # another name of a read that is asked
-    "/v1/score_v3/report/history",
-    "/v1/score_v3/report/pending",
-    *OF_REPORTS,  # these have their tests
-}
+LIST = f"{V3}/realtime/sub-sessions"
+MONTHS, DAYS = "from=2026-07-01&to=2026-08-31", "from_date=2026-07-01&to_date=2026-08-31"
+OF_OWN_DATA = {"API, own data", "API, a thing of one's own", "API, a team's"}
+OTHERS = {f"{V3}/events", *(f"{V3}/report{path}" for path in ("", "/<id>", "/status/<id>"))}
+"""A stream of events, not one answer; and those that have their tests."""
+
+
+def reads() -> Iterator[str]:
+    """Every read of one's own data, over each window or two months, with each word that a parameter may be."""
+    wanted = {row.path for row in rows() if row.method == "GET" and row.kind in OF_OWN_DATA} - OTHERS
+    for path, methods in document()["paths"].items():
+        plain = re.sub("{.*?}", "<id>", path)
+        if plain not in wanted:
+            continue
+        told = methods["get"].get("parameters", ())
+        taken = {each["name"]: each["schema"].get("enum", ()) for each in told if each["in"] == "query"}
+        spans = [f"window={each}" for each in taken.pop("window", ()) if each != "range"]
+        words = [[f"{name}={word}" for word in known] for name, known in taken.items() if known]
+        fixed = [f"team_id={CORE}"] * ("team_id" in taken) + ["limit=500"] * ("limit" in taken)
+        for span in spans or [DAYS if "from_date" in taken else MONTHS]:
+            yield from (f"{plain}?{'&'.join((span, *fixed, *chosen))}" for chosen in product(*words))
 
 
 def test_what_is_described_stays_as_it_was() -> None:
@@ -81,11 +61,7 @@ def _encoded() -> list[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def _team(house: House) -> None:
-    for command in (
-        CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"),
-        AddTeamMember(team_membership_id=named("ana in core"), team_id=TEAM, developer_id=ANA),
-    ):
-        assert not isinstance(carry_out(house.directory, command, NOW_US - 30 * DAY), Refused)
+    core(house, ANA_SCOPE, at_us=NOW_US - 30 * DAY)
 
 
 async def nothing(house: House, intake: Caller, folder: Path) -> None:
@@ -154,10 +130,10 @@ async def test_every_read_is_as_described(
 ) -> None:
     """Nothing that is not named, nothing of another type; of nothing, of one sub-session, and of a month of work."""
     await history(house, intake, tmp_path)
-    found = {path: described(await api.get(path), "GET", path) for path in READS}
-    for row in found[f"{V3}/realtime/sub-sessions?limit=500"][:20]:
-        for path in (f"{V3}/sub-sessions/{row['sub_session_id']}{of_one}" for of_one in OF_ONE):
-            described(await api.get(path), "GET", path)
+    ids = [row["sub_session_id"] for row in (await api.get(f"{LIST}?{MONTHS}&limit=20")).json]
+    paths = [path.replace("<id>", each) for path in reads() for each in (ids if "<id>" in path else [""])]
+    found = {path: described(await api.get(path), "GET", path) for path in paths}
+    assert len(found) > 60
     for session, prompts in (("s1", ["p1"]), ("session-1", []), ("unknown", ["p1"])):
         asked = {"session_id": session, "prompt_ids": prompts}
         described(await api.post("/v1/telemetry/per-turn", asked), "POST", "/v1/telemetry/per-turn")
@@ -169,17 +145,8 @@ def _has_everything_to_show(found: dict[str, Any]) -> None:
     """So that the answers above are more than empty lists."""
     for path, shown in found.items():
         lists = [each for each in shown.values() if isinstance(each, list)] if isinstance(shown, dict) else [shown]
-        assert not lists or any(lists) or "window=daily" in path or "today-summary" in path, path
-    rows = found[f"{V3}/realtime/sub-sessions?limit=500"]
+        assert not lists or any(lists) or "window=daily" in path or "today-summary" in path or "history" in path, path
+    rows = found[f"{LIST}?{MONTHS}&limit=500"]
     assert {row["rework"] for row in rows} == {row["crushed"] for row in rows} == {True, False, None}
-    points = found[f"/v1/telemetry/metrics?limit=500&{MONTH}"]["records"]
+    points = found[f"/v1/telemetry/metrics?{MONTHS}&limit=500"]["records"]
     assert {point["distribution"] is None for point in points} == {True, False}
-
-
-def test_every_read_of_ones_own_data_is_asked() -> None:
-    """Whoever builds another one adds it above."""
-    asked = {path.partition("?")[0] for path in READS}
-    asked |= {f"/v1/score_v3/sub-sessions/<id>{path.partition('?')[0]}" for path in OF_ONE}
-    kinds = ("API, own data", "API, a thing of one's own", "API, a team's")
-    built = {row.path for row in rows() if row.kind in kinds and row.method == "GET"}
-    assert built - OTHERS - asked == set()

@@ -42,22 +42,11 @@ async def test_publishing(house: House, admin: Caller) -> None:
     assert len(house.events) == 1
 
 
-REFUSED: list[tuple[object, str]] = [
-    ({"document": {}}, "`exact_lookups`"),
-    (
-        body(lookup(list_rates=[{"effective_from": 5, "effective_to": None}])),
-        "$.document.exact_lookups[0].list_rates[0]",
-    ),
-    (body(schema_version=2), "Invalid enum value 2 - at `$.document.schema_version`"),
-]
-
-
-@pytest.mark.parametrize(("sent", "why"), REFUSED)
-async def test_a_faulty_document_is_refused_with_its_place(admin: Caller, sent: object, why: str) -> None:
+async def test_a_faulty_document_is_refused_with_its_place(admin: Caller) -> None:
     """400, and nothing is published."""
-    answer = await admin.post(CONTROL, sent)
-    assert answer.status == 400
-    assert why in answer.message
+    rate = {"effective_from": 5, "effective_to": None}
+    answer = await admin.post(CONTROL, body(lookup(list_rates=[rate])))
+    assert (answer.status, "$.document.exact_lookups[0].list_rates[0]" in answer.message) == (400, True)
     assert (await admin.get(PATH)).status == 503
 
 

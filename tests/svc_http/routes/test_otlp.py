@@ -63,17 +63,17 @@ async def test_an_export_is_on_disk_once_it_is_answered(
     assert [type(event) for event in captured(house)] == [kind]
 
 
-@pytest.mark.parametrize("path", ["/v1/logs", "/v1/traces", "/v1/metrics"])
 @pytest.mark.parametrize("body", [b"{}", b' {"other": [1]} ', b'{"resourceLogs": null, "resourceSpans": []}'])
-async def test_an_empty_export_is_fine(house: House, intake: Caller, path: str, body: bytes) -> None:
-    """Nothing is stored for it."""
-    answer = await intake.post(path, body)
-    assert (answer.status, answer.body, house.events) == (200, b"{}", [])
+async def test_an_empty_export_is_fine(house: House, intake: Caller, body: bytes) -> None:
+    for path in ("/v1/logs", "/v1/traces", "/v1/metrics"):
+        answer = await intake.post(path, body)
+        assert (answer.status, answer.body, house.events) == (200, b"{}", [])
 
 
 async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Caller) -> None:
     """In the worker; its single faults are counted, and a retry adds nothing."""
-    body = large(BAD, claude("user_prompt", {"prompt": "Fix it"}))
+    sessions = [claude("api_request", {"session.id": f"s{number}"}) for number in range(2, 70)]
+    body = large(BAD, *sessions, claude("user_prompt", {"prompt": "Fix it"}))
     assert len(body) > otlp.INLINE_BYTES_MAX
     for packed in (False, True):
         answer = await intake.post("/v1/logs", gzip.compress(body) if packed else body, GZIP if packed else {})
@@ -81,16 +81,10 @@ async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Ca
         message = answer.json["partialSuccess"]["errorMessage"]
         assert "resourceLogs[0].scopeLogs[0].logRecords[200]: it must be an integer" in message
         assert "`$.timeUnixNano`" in message
-    (event,) = captured(house)
+    assert {event.agent_session_id for event in captured(house)} == {f"s{number}" for number in range(1, 70)}
+    event = next(each for each in captured(house) if each.agent_session_id == "s1")
     assert isinstance(event, RecordsCaptured)
     assert (len(event.records), event.records[-1].kind) == (201, "prompt")
-
-
-async def test_several_sessions_are_kept_each_for_itself(house: House, intake: Caller) -> None:
-    records = [claude("api_request", {"session.id": f"s{number}"}) for number in range(70)]
-    assert (await intake.post("/v1/logs", logs(*records))).body == b"{}"
-    assert (await intake.post("/v1/logs", large(*records))).body == b"{}"
-    assert {event.agent_session_id for event in captured(house)} == {f"s{number}" for number in range(70)}
 
 
 # --- partly taken ---------------------------------------------------------------------------------------------
@@ -139,10 +133,7 @@ async def test_a_session_of_another_scope_is_refused_and_the_rest_kept(house: Ho
 # --- refused --------------------------------------------------------------------------------------------------
 
 
-_LISTS = (b'{"resourceLogs": {}}', b'{"resourceLogs": [1]}', b'{"resourceLogs": [')
-
-
-@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b"null", b"\xff{}", *_LISTS, large()[:-1]])
+@pytest.mark.parametrize("body", [b"", b"[]", b"\xff{}", b'{"resourceLogs": {}}', large()[:-1]])
 async def test_what_is_no_otlp_json_is_400(house: House, intake: Caller, body: bytes) -> None:
     """As a whole, and for good: what breaks off is seen whole before any of it is stored."""
     answer = await intake.post("/v1/logs", body)
@@ -245,6 +236,9 @@ async def test_of_many_large_exports_few_may_wait(
                 nursery.start_soon(post)
     assert sorted(statuses) == [200] * 4 + [503] * 6
     assert bodies.Body.all_held_bytes == 0
+    monkeypatch.setattr(bodies, "BODIES_BYTES_MAX", 0)
+    assert (await intake.post("/v1/logs", body)).status == 503
+    assert (await intake.post("/v1/logs", logs(claude("user_prompt")))).status == 200, "a small one passes"
 
 
 @pytest.mark.parametrize("end", ["whole", "late", "broken"])
@@ -266,14 +260,6 @@ async def test_what_arrives_of_a_body_counts_until_it_is_done_with(
             await connection.send_complete()
     assert sizes == [1_000]
     assert bodies.Body.all_held_bytes == 0
-
-
-async def test_a_small_body_passes_while_large_ones_hold_all(
-    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bodies, "BODIES_BYTES_MAX", 0)
-    assert (await intake.post("/v1/logs", large())).status == 503
-    assert (await intake.post("/v1/logs", logs(claude("user_prompt")))).status == 200
 
 
 async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery: trio.Nursery) -> None:

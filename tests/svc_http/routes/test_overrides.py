@@ -63,9 +63,8 @@ def busy(house: House) -> House:
     return house
 
 
-async def names(api: Caller) -> tuple[str, str]:
-    first, second = await rows(api)
-    return first["sub_session_id"], second["sub_session_id"]
+async def names(api: Caller) -> tuple[str, ...]:
+    return tuple(row["sub_session_id"] for row in await rows(api))
 
 
 async def score(api: Caller) -> dict[str, Any]:

@@ -82,7 +82,7 @@ async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Pa
     said = ("sections", "narrative", "narrative_source")
     assert described(history, "GET", f"{REPORT}/history") == [{n: v for n, v in made.items() if n not in said}]
     over = await ana.call("POST", f"{REPORT}/cancel/{report_id}")
-    assert over.json == {"report_id": report_id, "status": "completed"}
+    assert over.json == {"report_id": report_id, "status": "completed"}, "nothing is left to cancel"
     assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 204
     for path in (f"{REPORT}/{report_id}", status, REPORT):
         assert (await ana.get(path)).status == 404
@@ -136,21 +136,18 @@ async def test_a_report_says_what_the_live_pages_say(
 async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
     shop: Workshop, ana: Caller, tmp_path: Path
 ) -> None:
-    """In the language asked for; what was asked for is what the figures are about."""
+    """The weakest first, in the language asked for; what was asked for is what the figures are about."""
     await worked(shop, tmp_path)
     made = []
     for language in ("en", "ko-KR"):
         report_id = await asked(ana, period="monthly", date="2026-08-01", language=language)
         await shop.works()
-        made.append(await record(ana, report_id))
-    assert [each["meta"]["language"] for each in made] == ["en", "ko"]
-    here, there = (each["sections"]["coaching"]["items"] for each in made)
-    shares = made[0]["sections"]["skill"]["per_boolean"]
+        made.append((await record(ana, report_id))["sections"])
+    here, there = (each["coaching"]["items"] for each in made)
     for each, other in zip(here, there, strict=True):
-        assert each["share"] == shares[each["boolean"]] < 1
+        assert each["share"] == made[0]["skill"]["per_boolean"][each["boolean"]] < 1
         assert each["example"]["preview"]
         assert each["habit"] != other["habit"]
-        assert {**each, "label": None, "habit": None} == {**other, "label": None, "habit": None}
     missed = [round(each["promptCount"] * (1 - each["share"])) for each in here]
     assert missed == sorted(missed, reverse=True)
 
@@ -338,7 +335,9 @@ async def test_a_cancel_while_prose_is_written(tmp_path: Path) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(press.shop.jobs.run)
             await wait_all_tasks_blocked()
-            assert (await press.ana.post(f"/v1/score_v3/report/cancel/{report_id}", {})).status == 200
+            for _ in range(2):
+                cancelled = await press.ana.post(f"{REPORT}/cancel/{report_id}", {})
+                assert (cancelled.status, cancelled.json["status"]) == (200, "cancelled")
             await wait_all_tasks_blocked()
             nursery.cancel_scope.cancel()
         assert (await record(press.ana, report_id))["status"] == "cancelled"

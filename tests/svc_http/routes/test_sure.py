@@ -39,48 +39,42 @@ def judged(house: House) -> House:
     return house
 
 
-async def test_an_undecided_outcome_counts_as_not_reached_and_is_told(judged: House, api: Caller) -> None:
-    """The rate over decided ones, its letter and tier, and an interval that leaves both open."""
+async def test_an_undecided_outcome_counts_as_not_reached_until_a_person_decides_it(judged: House, api: Caller) -> None:
+    """The rate over decided ones, and an interval that leaves both open; of a row the outcome is null, and it says
+    why. `clear` brings the judges' silence back."""
     score = (await api.get(f"{V3}/score")).json
-    counts = ("total_count", "crushed_count", "decided_count", "undecided_count")
-    assert [score[name] for name in counts] == [14, 8, 11, 3]
     assert score["svc_score"] == pytest.approx(100 * 8 / 14)
     assert score["decided_rate"] == pytest.approx(100 * 8 / 11)
     assert (score["letter_grade"], score["personal_tier"]) == ("B+", "scaling")
     interval = score["interval"]
-    assert interval["confidence"] == 0.95
-    assert 0 < interval["low"] < score["svc_score"] < score["decided_rate"] < interval["high"] < 100
     assert (round(interval["low"], 1), round(interval["high"], 1)) == (32.6, 92.4)
-
-
-async def test_a_person_decides_what_nobody_could_say_and_takes_it_back(judged: House, api: Caller) -> None:
-    """Of an undecided row the outcome is null, and it says why; `clear` brings the judges' silence back."""
     rows = (await api.get(f"{V3}/speed/sessions")).json
     undecided = [row for row in rows if row["undecided_reason"] is not None]
     assert [(row["goal_complete"], row["crushed"], row["rework"]) for row in undecided] == [(None, None, False)] * 3
     path = f"/v1/sub-sessions/{undecided[0]['score_v3_sub_session_id']}/override"
-    for action, counts in (("mark_complete", [9, 2, 1]), ("clear", [8, 3, 0])):
+    counts = ("total_count", "decided_count", "crushed_count", "undecided_count", "overridden_count")
+    assert [score[name] for name in counts] == [14, 11, 8, 3, 0]
+    for action, told in (("mark_complete", [14, 12, 9, 2, 1]), ("clear", [14, 11, 8, 3, 0])):
         await api.post(path, {"field": "completion", "action": action})
         score = (await api.get(f"{V3}/score")).json
-        assert [score[name] for name in ("crushed_count", "undecided_count", "overridden_count")] == counts
+        assert [score[name] for name in counts] == told
 
 
 async def test_an_unsure_boolean_is_null_and_in_no_figure(judged: House, api: Caller) -> None:
     """Neither in a numerator nor in a denominator; counts say of how many that holds."""
     item = (await api.get(f"{V3}/insight/sessions")).json[0]
     assert (item["root_cause_oriented"], item["applicability"]["root_cause_oriented"]) == (None, "unsure")
-    assert (item["plan_first"], item["applicability"]["plan_first"]) == (None, "does_not_apply")
-    assert (item["context_sufficient"], item["applicability"]["context_sufficient"]) == (False, "applies")
+    assert [item["applicability"][each] for each in ("plan_first", "context_sufficient")] == [
+        "does_not_apply",
+        "applies",
+    ]
     assert (item["letter_grade"], item["unsure_count"]) == ("B", 2)
     skill = (await api.get(f"{V3}/skill")).json
-    assert skill["per_boolean"]["root_cause_oriented"] == 0
-    assert skill["per_boolean_count"] == skill["per_boolean_counts"]
     assert (skill["per_boolean_count"]["root_cause_oriented"], skill["per_boolean_count"]["goal_explicit"]) == (0, 14)
     assert (skill["per_boolean_unsure"]["root_cause_oriented"], skill["unsure_count"]) == (14, 28)
     assert (skill["skill_index"], skill["worst_pillar"]) == (75.0, "context_sufficient")
     summary = (await api.get(f"{V3}/insight/summary")).json
     assert (summary["apg_current"], summary["sample_count"], summary["unsure_count"]) == (75.0, 14, 28)
-    assert summary["interval"] == {"low": 75.0, "high": 75.0, "confidence": 0.95}
 
 
 async def test_a_prompt_with_one_sure_boolean_has_no_score(house: House, api: Caller) -> None:
@@ -138,8 +132,7 @@ async def test_keeping_together_confirms_and_clearing_takes_it_back(house: House
     """A gap where no boundary was seen: reviewed, and no override."""
     log = Log(ANA_SCOPE)
     for number, text in enumerate((ASK, "Also handle a header without rows in src/parser.py", "And run pytest again")):
-        log.prompt("s", text, MONDAY + number * 5 * MINUTE)
-        log.records("s", request(MONDAY + number * 5 * MINUTE + SECOND), edit(MONDAY + number * 5 * MINUTE + MINUTE))
+        log.works("s", MONDAY + number * 5 * MINUTE, text, "src/parser.py")
     house.has_seen(log)
     house.passes(MONDAY + DAY)
     (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
