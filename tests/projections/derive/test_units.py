@@ -1,7 +1,6 @@
 """Grading units: what a person says until something is answered is one prompt (scoring.md, section 3)."""
 
 import sqlite3
-from itertools import permutations
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +16,7 @@ from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import unpack
 from projections.scores.skill import insight_summary, skill, top_prompts
 from projections.sub_sessions.listing import realtime
-from tests.support.facts import ANA, DAY, DIGESTER, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, tables
+from tests.support.facts import ANA, DAY, DIGESTER, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request
 
 ASK = "Fix the crash in src/parser.py when the file is empty."
 MORE = "It must return an empty list, and `pytest tests/test_parser.py` must pass."
@@ -75,19 +74,12 @@ def test_what_answers_nothing_parts_no_prompts(between: str | dict[str, Any]) ->
 
 
 def test_the_floor_counts_units() -> None:
-    def counted(*said: str | dict[str, Any]) -> int:
+    """And a prompt counts only where its sub-session passes it."""
+    for said, passes in (((ASK, MORE, WHY), 0), ((ASK, request(0), MORE, request(0), WHY), 1)):
         db = project(told(*said, changed=False).facts)
-        return int(db.execute("SELECT floor_passed FROM sub_sessions").fetchone()[0])
-
-    apart = (ASK, request(0), MORE, request(0), WHY)
-    assert (counted(ASK, MORE, WHY), counted(*apart)) == (0, 1)
-
-
-def test_a_prompt_counts_only_where_its_sub_session_passes_the_floor() -> None:
-    assert [[row[:2] for row in rows(project(told(ASK, changed=each).facts))] for each in (True, False)] == [
-        [("ok", 1)],
-        [("ok", 0)],
-    ]
+        assert db.execute("SELECT floor_passed FROM sub_sessions").fetchone() == (passes,)
+    counted = [rows(project(told(ASK, changed=each).facts))[0][:2] for each in (True, False)]
+    assert counted == [("ok", 1), ("ok", 0)]
 
 
 def test_grades_count_units_and_lists_name_each_once() -> None:
@@ -114,23 +106,10 @@ def test_pieces_that_nothing_answered_give_the_figures_of_the_whole(pieces: list
     assert figures(cut) == figures(whole)
 
 
-def test_a_late_prompt_joins_its_unit_in_any_order() -> None:
-    """The result is that of the same captures in time order, however the batches are cut."""
-    log = told(ASK, MORE, WHY)
-    claim, *prompts, work, end = log.facts
-    wanted = tables(project(log.facts))
-    for order in permutations(prompts):
-        facts = [claim, *order, work, end]
-        assert tables(project(facts, [1, 2, 3, 4])) == wanted
-
-
 def test_an_answer_that_comes_late_parts_a_unit() -> None:
     log = told(ASK, MORE)
-    answered = Log()
-    answered.facts = [*log.facts]
-    answered.now_us = log.now_us
-    answered.answer("s", log.facts[1].event.prompt_id, "Which file?", MONDAY + 2 * SECOND)  # type: ignore[attr-defined]
-    assert [status for status, _, _ in rows(project(answered.facts))] == ["ok", "ok"]
+    log.answer("s", log.facts[1].event.prompt_id, "Which file?", MONDAY + 2 * SECOND)  # type: ignore[attr-defined]
+    assert [status for status, _, _ in rows(project(log.facts))] == ["ok", "ok"]
 
 
 def test_long_prompts_are_read_together_only_as_far_as_they_fit() -> None:

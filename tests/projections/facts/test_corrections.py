@@ -21,48 +21,40 @@ def select(log: Log, columns: str) -> list[tuple[Any, ...]]:
     return live.execute(f"SELECT {columns} FROM sub_sessions ORDER BY started_us").fetchall()
 
 
+def leaves(at_us: int) -> dict[str, Any]:
+    return {"kind": "session_end", "source": "exit", "at_us": at_us}
+
+
 def test_whether_a_later_one_is_rework_follows_what_is_said_of_the_earlier() -> None:
     """An earlier goal that was not reached after all is not worked over again; what was judged stays beside it."""
     log = Log()
     first = log.works("a", MONDAY, path=PARSER)
-    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    log.records("a", leaves(MONDAY + 2 * MINUTE))
     log.prompt("b", "Undo the change to the parser, please revert that again", MONDAY + DAY)
-    log.records("b", shell(MONDAY + DAY + SECOND, "git revert --no-edit HEAD"))
-    log.records("b", edit(MONDAY + DAY + 2 * SECOND, path="src/parser.py"))
+    back = shell(MONDAY + DAY + SECOND, "git revert --no-edit HEAD"), edit(MONDAY + DAY + 2 * SECOND, path=PARSER)
+    log.records("b", *back)
     columns = "goal_complete, judged_goal_complete, rework_of IS NOT NULL, judged_rework_of IS NOT NULL"
     assert [row[2:] for row in select(log, columns)] == [(0, 0), (1, 1)]
-    log.corrects_goal("a", first, complete=False)
-    assert select(log, columns)[0] == (0, 1, 0, 0)
-    assert select(log, columns)[1][2:] == (0, 1)
-    log.corrects_goal("a", first, complete=True)
-    assert select(log, columns)[1][2:] == (1, 1)
+    earlier, later = select(log.corrects_goal("a", first, complete=False), columns)
+    assert (earlier, later[2:]) == ((0, 1, 0, 0), (0, 1))
+    assert select(log.corrects_goal("a", first, complete=True), columns)[1][2:] == (1, 1)
 
 
 def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None:
-    """Said to be none, it is none; said to be one, it is of the one that was found."""
-    log = Log()
-    log.works("a", MONDAY, path=PARSER)
-    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
-    again = log.works("b", MONDAY + DAY, path=PARSER)
-    found, judged = select(log, "rework_of, judged_rework_of")[1]
-    assert found == judged is not None
-    log.corrects_rework("b", again, rework=False)
-    assert select(log, "rework_of, judged_rework_of")[1] == (None, judged)
-    log.corrects_rework("b", again, rework=True)
-    assert select(log, "rework_of, judged_rework_of")[1] == (judged, judged)
+    """Said to be none, it is none; said to be one, it is of the one that was found, also where that was not reached.
 
-
-def test_a_word_about_rework_stands_beside_what_is_said_of_the_earlier() -> None:
-    """What counts as not reached was judged as reached: the word is about that; where nothing was, about none known."""
-    log = Log()
+    Where the rule finds nothing, it is of none known.
+    """
+    log, columns = Log(), "rework_of, judged_rework_of"
     first = log.works("a", MONDAY, path=PARSER)
     again = log.works("b", MONDAY + DAY, path=PARSER)
-    (alone, _), (_, judged) = select(log, "rework_of, judged_rework_of")
-    assert (alone, judged is not None) == (None, True)
-    log.corrects_goal("a", first, complete=False).corrects_rework("b", again, rework=True)
-    assert select(log, "rework_of, judged_rework_of")[1] == (judged, judged)
-    log.corrects_rework("a", first, rework=True)
-    assert select(log, "rework_of, judged_rework_of")[0] == (OF_NONE_KNOWN, None)
+    (alone, _), (found, judged) = select(log, columns)
+    assert (alone, found == judged is not None) == (None, True)
+    for rework in (False, True):
+        log.corrects_rework("b", again, rework=rework)
+        assert select(log, columns)[1] == (judged if rework else None, judged)
+    assert select(log.corrects_goal("a", first, complete=False), columns)[1] == (judged, judged)
+    assert select(log.corrects_rework("a", first, rework=True), columns)[0] == (OF_NONE_KNOWN, None)
 
 
 def test_what_is_undecided_as_a_person_means_it_is_not_worked_over_again() -> None:
@@ -81,17 +73,12 @@ def test_two_sessions_at_once_are_merged_in_the_order_of_their_prompts() -> None
     log = Log()
     log.works("a", MONDAY, path=PARSER)
     other = log.works("b", MONDAY + 5 * MINUTE, FLAG, "src/cli.py")
-    log.records("b", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 7 * MINUTE})
+    log.records("b", leaves(MONDAY + 7 * MINUTE))
     log.prompt("a", "Also return an empty list in src/parser.py when the file is missing", MONDAY + 10 * MINUTE)
     log.corrects_gap("b", other, boundary=False)
-    ((turns, settles_at_us, sessions),) = select(log, "turns, settles_at_us, last_agent_session_id")
-    assert (turns, sessions) == (3, "b")
-    assert settles_at_us == MONDAY + 40 * MINUTE
-    live = project(log.facts)
-    ordered = live.execute(
-        "SELECT t.agent_session_id FROM prompts p JOIN turns t ON t.turn_id = p.turn_id ORDER BY p.at_us"
-    ).fetchall()
-    assert [row[0] for row in ordered] == ["a", "b", "a"]
+    assert select(log, "turns, settles_at_us, last_agent_session_id") == [(3, MONDAY + 40 * MINUTE, "b")]
+    query = "SELECT t.agent_session_id FROM prompts p JOIN turns t ON t.turn_id = p.turn_id ORDER BY p.at_us"
+    assert [row[0] for row in project(log.facts).execute(query)] == ["a", "b", "a"]
 
 
 def test_a_late_session_between_takes_the_place_of_the_one_before() -> None:
@@ -109,7 +96,7 @@ def test_a_split_stands_where_the_merge_rule_would_join_again() -> None:
     """Same folder, same files, within ten minutes: a person's word goes before it."""
     log = Log()
     log.works("a", MONDAY, path=PARSER)
-    log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
+    log.records("a", leaves(MONDAY + 2 * MINUTE))
     second = log.works("a2", MONDAY + 5 * MINUTE, "Now also handle a header without rows in src/parser.py", path=PARSER)
     assert select(log, "turns") == [(2,)]
     log.corrects_gap("a2", second, boundary=True)

@@ -17,17 +17,6 @@ ASK = "Fix the crash in src/parser.py when the input is empty, please"
 LOGGED = "2026-01-05 09:00:00 ERROR could not read the configuration file of the export\n"
 
 
-def attempt(log: Log, session: str, at_us: int) -> None:
-    """The log's developer names a session of somebody else."""
-    fact = ForeignSessionAttempted(
-        received_at_us=at_us,
-        organization_id=log.scope.organization_id,
-        developer_id=log.scope.developer_id,
-        agent_session_id=session,
-    )
-    log.facts.append(Placed(len(log.facts) + 1, fact))
-
-
 def fast_clock(log: Log, by_us: int) -> None:
     """The newest fact was received so much earlier than it says that it happened."""
     fact = log.facts[-1]
@@ -42,6 +31,14 @@ def cleared(log: Log, session: str, at_us: int, path: str = "src/app.py", name: 
     log.records(session, {"kind": "session_end", "source": "clear", "at_us": end_us, "record_id": f"{end_us} {name}"})
 
 
+def storm(*seconds: int) -> Log:
+    """Nearly the same prompt again and again."""
+    log = Log()
+    for number, second in enumerate(seconds):
+        log.prompt("s1", f"{ASK} {number}", MONDAY + second * SECOND)
+    return log
+
+
 def recent(log: Log) -> list[FlagRow]:
     return recent_flags(reader(project(log.facts), log.facts), log.scope, 0, 500, 0)
 
@@ -51,9 +48,7 @@ def recent(log: Log) -> list[FlagRow]:
 
 def test_a_storm_of_retries_is_read_from_the_texts() -> None:
     """Four times nearly the same, then something else of the same length."""
-    log = Log()
-    for number in range(4):
-        log.prompt("s1", f"{ASK} {number}", MONDAY + number * 30 * SECOND)
+    log = storm(0, 30, 60, 90)
     log.prompt("s1", "".join(reversed(ASK)), MONDAY + 4 * 30 * SECOND)
     (found,) = recent(log)
     assert (found.kind, found.count, found.window_seconds) == ("auto_retry_storm", 4, 90)
@@ -63,47 +58,37 @@ def test_a_storm_of_retries_is_read_from_the_texts() -> None:
 
 def test_prompts_of_telemetry_are_compared_too() -> None:
     """Their texts lie among others of one batch, and those of a plugin beside them."""
-    log = Log()
-    log.claim("s1")
     drafts = [{"kind": "prompt", "at_us": MONDAY + n * 20 * SECOND, "text": f"{ASK} {n}"} for n in range(2)]
-    log.records("s1", *drafts)
+    log = Log().claim("s1").records("s1", *drafts)
     log.prompt("s1", f"{ASK} 2", MONDAY + 40 * SECOND)
     assert [(found.kind, found.count) for found in recent(log)] == [("auto_retry_storm", 3)]
 
 
 def test_forgotten_texts_are_not_alike() -> None:
     """What cannot be read any more is not compared; the lengths alone say nothing."""
-    log = Log()
-    for number in range(3):
-        log.prompt("s1", ASK, MONDAY + number * 30 * SECOND, name=f"{number}")
-    events = {fact.position: fact.event for fact in log.facts}
-    forgotten = {p: _forgotten(each) for p, each in events.items()}
-    db = empty_views()
+    log, db = storm(0, 30, 60), empty_views()
+    forgotten = {
+        fact.position: msgspec.structs.replace(fact.event, prompt=Words(None))
+        for fact in log.facts
+        if isinstance(fact.event, PromptCaptured)
+    }
     for fact in log.facts:
         apply(db, [fact], b"", lambda _: DIGESTER, lambda wanted: {p: forgotten[p] for p in wanted})
     assert tables(db)["flags"] == []
 
 
-def _forgotten(each: Event) -> Event:
-    return msgspec.structs.replace(each, prompt=Words(None)) if isinstance(each, PromptCaptured) else each
-
-
 def test_nothing_is_concluded_while_the_log_cannot_be_read() -> None:
     """The batch is applied as a whole later; it is no failure of the facts. Texts within a batch are at hand."""
-    log = Log()
-    for number in range(3):
-        log.prompt("s1", ASK, MONDAY + number * 30 * SECOND, name=f"{number}")
 
     def unreadable(_: object) -> Mapping[int, Event]:
         raise TextsUnavailable("the disk is away")
 
-    db = empty_views()
+    log, db = storm(0, 30, 60), empty_views()
     apply(db, log.facts[:2], b"", lambda _: DIGESTER, unreadable)
     before = tables(db)
     with pytest.raises(TextsUnavailable):
         apply(db, log.facts[2:], b"", lambda _: DIGESTER, unreadable)
-    assert bookmark(db).position == 2
-    assert tables(db) == before
+    assert (bookmark(db).position, tables(db)) == (2, before)
 
 
 def test_a_pasted_prompt_names_its_sub_session() -> None:
@@ -172,7 +157,9 @@ def test_a_day_of_wrong_times_is_one_flag() -> None:
 def test_a_session_of_somebody_else() -> None:
     """Flagged for whoever tried, under the name that was tried."""
     log = Log()
-    attempt(log, "bens", MONDAY)
+    owner = {"organization_id": log.scope.organization_id, "developer_id": log.scope.developer_id}
+    fact = ForeignSessionAttempted(received_at_us=MONDAY, **owner, agent_session_id="bens")
+    log.facts.append(Placed(1, fact))
     (found,) = recent(log)
     assert (found.kind, found.agent_session_id, found.score_v3_sub_session_id) == ("foreign_session", "bens", None)
     assert recent_flags(reader(project(log.facts), log.facts), BEN, 0, 500, 0) == []
@@ -183,9 +170,7 @@ def test_a_session_of_somebody_else() -> None:
 
 def test_a_late_prompt_ends_a_storm_and_takes_its_flag_away() -> None:
     """Something else was said in between, and is heard of only now."""
-    log = Log()
-    for number in range(3):
-        log.prompt("s1", f"{ASK} {number}", MONDAY + number * 50 * SECOND)
+    log = storm(0, 50, 100)
     assert [found.kind for found in recent(log)] == ["auto_retry_storm"]
     log.prompt("s1", "Now write the README section about exports, with an example", MONDAY + 70 * SECOND)
     assert recent(log) == []
