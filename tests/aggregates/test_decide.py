@@ -1,5 +1,6 @@
 """Decisions about captures: given these commands, when this one comes, then these events and this reply."""
 
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -7,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.capture import events as captures
-from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
+from aggregates.decide import TOPICS, AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
 from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
@@ -315,3 +316,25 @@ def test_a_decision_writes_and_reads_only_streams_it_names(given: tuple[AnyComma
     decision = decide(command, streams, CONTEXT)
     assert {stream for stream, _ in decision.events} <= set(touched)
     assert decide(command, {each: streams[each] for each in touched if each in streams}, CONTEXT) == decision
+
+
+# --- topics: names in every log that exists; they may be added, never changed or taken away -------------------
+
+
+GOLDEN = Path(__file__).parent.parent / "topics.txt"
+
+
+def _subclasses(cls: type[Event]) -> set[type[Event]]:
+    return {cls}.union(*map(_subclasses, cls.__subclasses__()))
+
+
+def test_topics_are_those_of_the_golden_list() -> None:
+    """A topic that vanishes here would orphan events; a new one is added to the list on purpose."""
+    assert sorted(TOPICS) == GOLDEN.read_text(encoding="utf-8").split()
+
+
+def test_every_event_class_has_a_topic_of_its_own() -> None:
+    """No event class is missing from the table, and none stands under another's name."""
+    classes = {cls for cls in _subclasses(Event) if "TOPIC" in vars(cls) and cls.__module__.startswith("aggregates.")}
+    assert {cls.TOPIC: cls for cls in classes} == TOPICS
+    assert len(classes) == len(TOPICS)

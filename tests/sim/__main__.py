@@ -3,7 +3,7 @@
 The modules, from the bottom up: `fate` (randomness from the seed, when a life ends, faults below the log and the
 views), `life` (the service from a start to its death, over connections without sockets), `world` (lives one after the
 other, and the disk between them; or three nodes over one log), `stories` (what agents see and send), `model` (what was
-acknowledged), `clients` (senders), `reads` (answers against the model), `faults`, `history` (all of it, step by step).
+acknowledged), `clients` (senders, faults), `reads` (answers against the model), `history` (all of it, step by step).
 """
 
 import sys

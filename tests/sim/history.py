@@ -24,9 +24,8 @@ from svc.views.replay import build, digests
 from svc.views.views import snapshot
 from tests.cluster.sprayed import database
 from tests.sim import fate, stories
-from tests.sim.clients import Clients
+from tests.sim.clients import Clients, Faults, narrow_bounds
 from tests.sim.fate import FATE, in_virtual_time, patched, seeded
-from tests.sim.faults import Faults, narrow_bounds
 from tests.sim.life import Life
 from tests.sim.model import Divergence, Person, same
 from tests.sim.reads import Reads
