@@ -237,12 +237,3 @@ def whole_sums(halves: Sequence[int]) -> list[int]:
 def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
     ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
     return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}
-
-
-def newest_us(reader: Reader, scope: Scope) -> int | None:
-    """When the newest of a developer began; None without any."""
-    query = (
-        "SELECT max(started_us) FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer"
-    )
-    found: int | None = reader.db.execute(query, bound(scope)).fetchone()[0]
-    return found

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
-from aggregates.sub_sessions.sub_session import SubSession, conclude
+from aggregates.sub_sessions.sub_session import conclude
 from aggregates.turns.turn import Parts, Turn
 from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, neighbour, said_of, text_of, turns_of
 from projections.derive.sub_session_rows import insert_sub_session
@@ -121,7 +121,14 @@ def _write_anew(
     """Conclude sub-sessions of these arcs in place of those that go, and settle what all of them are rework of."""
     affected = set(gone).union(*(dependents_of(db, name) for name in gone))
     # What was read of several prompts together stands in the rows that go.
-    concluded = [(arcs, _conclude(db, scope, arcs, texts)) for arcs in fresh]
+    concluded = []
+    for arcs in fresh:
+        turns = turns_of(db, arcs)
+        read = ((unit[0].turn_id, _joined_reading(db, scope, unit, texts)) for unit in unit_turns(turns))
+        joined = {turn_id: reading for turn_id, reading in read if reading is not None}
+        following = neighbour(db, turns[-1], ">")
+        each = conclude(arcs, turns, following, said_of(db, arcs), answers_of(db, arcs), joined)
+        concluded.append((arcs, each))
     for name in gone:  # its arcs and turns stay
         for table in ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts"):
             db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (name,))
@@ -132,13 +139,6 @@ def _write_anew(
     names = {str(each.sub_session_id) for _, each in concluded}
     for name in sorted(affected.union(names, *(dependents_of(db, name) for name in names))):
         _settle(db, name)
-
-
-def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts) -> SubSession:
-    turns = turns_of(db, arcs)
-    read = ((unit[0].turn_id, _joined_reading(db, scope, unit, texts)) for unit in unit_turns(turns))
-    joined = {turn_id: reading for turn_id, reading in read if reading is not None}
-    return conclude(arcs, turns, neighbour(db, turns[-1], ">"), said_of(db, arcs), answers_of(db, arcs), joined)
 
 
 def _joined_reading(

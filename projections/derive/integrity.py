@@ -40,25 +40,23 @@ class _Tail(NamedTuple):
 def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[RebuiltSession], reader: Reader) -> None:
     """Find the flags of these sessions of one developer again; raises `TextsUnavailable`."""
     changed_us: set[int] = set()
-    for each in rebuilt:
-        arcs = (*each.before, *each.after)
+    for one in rebuilt:
+        arcs = (*one.before, *one.after)
         if arcs:
-            tail = _sign_again(db, arcs[0].agent_session_id, min(arc.started_us for arc in arcs), reader)
+            session, from_us = arcs[0].agent_session_id, min(arc.started_us for arc in arcs)
+            before, earlier = _kept(db, session, from_us), list(islice(_earlier(db, session, from_us), 1))
+            drafts = [_Kept(rules.turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
+            after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
+            if after != before:
+                db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
+                rows = [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after]
+                insert(db, "turn_signs", rows)
+            tail = _Tail(session, from_us, [each.sign for each in before], [each.sign for each in after])
             if tail.before != tail.after:
                 _flag_session(db, scope, tail)
                 changed_us |= _write_clears(db, scope, tail)
     if changed_us:
         _flag_clears(db, scope, min(changed_us), max(changed_us))
-
-
-def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> _Tail:
-    before, earlier = _kept(db, session, from_us), list(islice(_earlier(db, session, from_us), 1))
-    drafts = [_Kept(rules.turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
-    after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
-    if after != before:
-        db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
-        insert(db, "turn_signs", [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after])
-    return _Tail(session, from_us, [each.sign for each in before], [each.sign for each in after])
 
 
 def _kept(db: sqlite3.Connection, session: str, from_us: int) -> list[_Kept]:

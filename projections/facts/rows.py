@@ -138,32 +138,25 @@ def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
 
 
 def add_flags(rows: Rows, position: int, event: Event) -> None:
-    if isinstance(event, captures.ForeignSessionAttempted):
-        found = foreign_session(event.agent_session_id, event.received_at_us)
-        rows.flags.append(flag_row(event.scope, found, None))
-    elif isinstance(
-        event, captures.PromptCaptured | captures.PromptAnswered | captures.RecordsCaptured | captures.MetricsCaptured
-    ):
-        told_us, received_us = _told_us(event), event.received_at_us
-        if told_us is not None and told_us - received_us > SKEW_US:
-            # No session is an empty name here, so that it can be looked up like any other; a day is one flag.
-            when = event.agent_session_id or "", received_us // US_PER_DAY, received_us, told_us - received_us
-            rows.skews.append((position, *owner(event.scope), *when))
-
-
-def _told_us(
-    event: captures.PromptCaptured | captures.PromptAnswered | captures.RecordsCaptured | captures.MetricsCaptured,
-) -> int | None:
-    """The latest time that a fact told; one too far ahead is nowhere else believed."""
-    match event:
+    received_us = event.received_at_us
+    match event:  # the latest time that a fact told; one too far ahead is nowhere else believed
         case captures.PromptCaptured():
-            return event.submitted_at_us
+            told_us = event.submitted_at_us
         case captures.PromptAnswered():
-            return event.responded_at_us
+            told_us = event.responded_at_us
         case captures.RecordsCaptured():
-            return max((record.at_us for record in event.records), default=None)
+            told_us = max((record.at_us for record in event.records), default=None)
         case captures.MetricsCaptured():
-            return max((point.at_us for point in event.points), default=None)
+            told_us = max((point.at_us for point in event.points), default=None)
+        case captures.ForeignSessionAttempted():
+            rows.flags.append(flag_row(event.scope, foreign_session(event.agent_session_id, received_us), None))
+            return
+        case _:
+            return
+    if told_us is not None and told_us - received_us > SKEW_US:
+        # No session is an empty name here, so that it can be looked up like any other; a day is one flag.
+        when = event.agent_session_id or "", received_us // US_PER_DAY, received_us, told_us - received_us
+        rows.skews.append((position, *owner(event.scope), *when))
 
 
 def flag_skews(db: sqlite3.Connection, rows: Iterable[Row]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
 from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
-from projections.reader import Reader, bound, json_array, newest_us, sum_in_halves, whole_sums
+from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
 
@@ -244,7 +244,10 @@ def tally(reader: Reader, scope: Scope, window: Window) -> Tally:
 
 def newest_at(reader: Reader, scope: Scope) -> str | None:
     """When the newest sub-session of a developer began, in whatever window."""
-    found = newest_us(reader, scope)
+    query = (
+        "SELECT max(started_us) FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer"
+    )
+    found = reader.db.execute(query, bound(scope)).fetchone()[0]
     return None if found is None else iso(found)
 
 

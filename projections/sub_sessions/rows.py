@@ -138,17 +138,13 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         """Why nobody can say whether its goal was reached; None where somebody can, and while it is open."""
         return self.detail.outcome.undecided if self.settled and self.goal_complete is None else None
 
-    @property
-    def ended_at(self) -> str | None:
-        return iso(self.ended_us) if self.settled else None
-
     def shown_as(self, kind: type[_S], **more: object) -> _S:
         """The figures that a shape declares."""
         figures = self.figures() | more
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
     def figures(self) -> dict[str, Any]:
-        computed = ("crushed", "letter_grade", "unsure_count", "ended_at", "cost_usd", "undecided_reason")
+        computed = ("crushed", "letter_grade", "unsure_count", "cost_usd", "undecided_reason")
         detail, seconds = self.detail, (self.ended_us - self.started_us) / US_PER_SECOND
         return {
             **{name: getattr(self, name) for name in (*self.__struct_fields__, *computed)},
@@ -158,6 +154,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "intent_class": self.kind,
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
+            "ended_at": iso(self.ended_us) if self.settled else None,
             "duration_seconds": seconds if self.settled else None,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
             "confidence": None if self.intent is None else detail.confidence,

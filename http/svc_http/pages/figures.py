@@ -15,9 +15,8 @@ from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
-from projections.reader import newest_us
 from projections.scores import skill
-from projections.scores.score import peer_comparison, tally
+from projections.scores.score import newest_at, peer_comparison, tally
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome
@@ -84,14 +83,13 @@ async def home(call: BySignIn) -> Response:
     (window, periods), now_us = period_of(call), call.service.now_us()
     weeks, days = call.windows("weekly", WEEKS[periods["period"]]), days_of(call, window)
     going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
-    (*by_week, now), graded, shown, spent, live, newest = await call.read(
+    (*by_week, now), graded, shown, spent, live = await call.read(
         lambda reader, scope: (
             [tally(reader, scope, each) for each in (*weeks, window)],
             skill.insight_summary(reader, scope, "weekly", weeks),
             skill.skill(reader, scope, "weekly", [window]),
             spent_in(reader, scope, days),
             goals(reader, scope, going_on, LIVE_SHOWN, 0),
-            newest_us(reader, scope),
         )
     )
     labels = labels_of(call, weeks)
@@ -109,7 +107,6 @@ async def home(call: BySignIn) -> Response:
         skill=shown,
         spent=spent,
         live=live,
-        newest_us=newest,
         total=sum(spent, Spent()),
         labels=labels,
         habit=shown.worst_pillar if shown.sample_count >= HABIT_PROMPTS_MIN else None,
@@ -120,7 +117,7 @@ async def home(call: BySignIn) -> Response:
         questions=questions(call, at_home=True),
         this=call.sign_in.id,
         stays=stays(call),
-        month_empty=periods["period"] != "all" and not now.total and newest is not None,
+        month_empty=periods["period"] != "all" and not now.total and shown.newest_at is not None,
     )
 
 
@@ -272,7 +269,7 @@ async def habits(call: BySignIn) -> Response:
             skill.best_shown(reader, scope, recent),
             skill.newest_missed(reader, scope, recent),
             pays(skill.decided_goals(reader, scope)),
-            newest_us(reader, scope),
+            newest_at(reader, scope),
         )
     )
     labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
@@ -280,7 +277,7 @@ async def habits(call: BySignIn) -> Response:
         "reflection/habits.html",
         **periods,
         graded=counts.sample_count,
-        newest_us=newest,
+        newest_at=newest,
         habits=[_drawn(each, counts, labelled) for each in BOOLEANS],
         best=best,
         missed=missed,

@@ -5,8 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.times import Window
-from projections.reader import Reader, newest_us
+from aggregates.times import Window, iso
+from projections.reader import Reader
+from projections.scores.score import newest_at
 from projections.sub_sessions.detail import course
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
@@ -51,8 +52,8 @@ def month() -> Month:
 
 def test_all_stand_with_their_outcomes_the_newest_first(month: Month) -> None:
     assert month.shown() == ["live", "rework", "not_counted", "not_reached", "reached"]
-    assert newest_us(month.reader, ANA) == MONDAY + 2 * DAY
-    assert newest_us(month.reader, BEN) is None
+    assert newest_at(month.reader, ANA) == iso(MONDAY + 2 * DAY)
+    assert newest_at(month.reader, BEN) is None
 
 
 @pytest.mark.parametrize("outcome", ["live", "rework", "not_counted", "not_reached", "reached", "undecided"])
