@@ -277,7 +277,6 @@ def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Sp
 
 
 def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[GoalOutcome, tuple[int, Spent]]:
-    """How many goals came out so, and what they took."""
     query = f"SELECT {OUTCOME}, count(*), {_GOAL_SUMS} {started_in()} GROUP BY 1"
     return {row[0]: (row[1], Spent.of(row[2:])) for row in reader.db.execute(query, bound(scope, window))}
 

@@ -56,12 +56,10 @@ def table_names() -> tuple[str, ...]:
 
 
 def types_of(table: str) -> dict[str, str]:
-    """Its columns in their order, each with its type."""
     return {name: kind for name, kind in map(str.split, _declared()[table].columns.split(","))}
 
 
 def key_of(table: str) -> tuple[str, ...]:
-    """The columns of its primary key, in their order."""
     return _names(_declared()[table].key)
 
 

@@ -269,8 +269,6 @@ class Pace:
         await sleep_until(self._free_at)
 
 
-# --- request ids --------------------------------------------------------------------------------------------
-
 _PROCESS = uuid4().hex[:16]
 _numbers = count(1)
 

@@ -42,9 +42,6 @@ _H = TypeVar("_H", bound=Callable[..., Awaitable[object]])
 _Listeners = Literal["api", "intake", "both"]
 
 
-# --- routes ---------------------------------------------------------------------------------------------------
-
-
 class Plain(msgspec.Struct, frozen=True):
     media: str
     schema: Schema

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise, takewhile
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -28,13 +27,8 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     text: TextRef | None  # where the prompt stands
 
 
-class _Tail(NamedTuple):
-    """The evidence of a session from a time on, as it was and as it is."""
-
-    session: str
-    from_us: int
-    before: list[TurnEvidence]
-    after: list[TurnEvidence]
+_Tail = tuple[str, int, list[TurnEvidence], list[TurnEvidence]]
+"""The evidence of a session from a time on, as it was and as it is."""
 
 
 def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[RebuiltSession], reader: Reader) -> None:
@@ -51,8 +45,9 @@ def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[Rebuil
                 db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
                 rows = [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after]
                 insert(db, "turn_signs", rows)
-            tail = _Tail(session, from_us, [each.sign for each in before], [each.sign for each in after])
-            if tail.before != tail.after:
+            was, now = ([each.sign for each in kept] for kept in (before, after))
+            if was != now:
+                tail = session, from_us, was, now
                 _flag_session(db, scope, tail)
                 changed_us |= _write_clears(db, scope, tail)
     if changed_us:
@@ -104,11 +99,11 @@ def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef,
 
 def _flag_session(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> None:
     """Find flags again from the last turn on that neither a storm nor a burst ties to the one before it."""
-    session, found_from_us, before, after = tail
+    session, from_us, before, after = tail
     alike_first = any(signs[0].alike for signs in (before, after) if signs)
     tiny_us = min((sign.at_us for sign in (*before, *after) if sign.tiny), default=END_US)
-    reached: list[TurnEvidence] = []
-    for sign in (each.sign for each in _earlier(db, session, tail.from_us)):
+    found_from_us, reached = from_us, list[TurnEvidence]()
+    for sign in (each.sign for each in _earlier(db, session, from_us)):
         if sign.at_us < found_from_us and not alike_first and tiny_us - sign.at_us > BURST_US:
             break
         reached.append(sign)

@@ -83,7 +83,6 @@ def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: 
 
 
 def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
-    """The active microseconds of every sub-session of the range."""
     query = f"SELECT s.sub_session_id, s.active_us {goals.started_in()}"
     for name, active in db.execute(query, bound(scope, window)):
         # Where a turn was long: more may be seen within a turn that stays as it is, so it is not stored.

@@ -120,20 +120,11 @@ _NEWEST_FIRST = (
 )
 
 
-def logs(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[LogRow]:
-    return _page(reader, scope, asked, "logs", LogRow)
+KINDS: dict[Signal, type[TelemetryRow]] = {"logs": LogRow, "metrics": MetricPoint, "traces": SpanRow}
 
 
-def traces(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[SpanRow]:
-    return _page(reader, scope, asked, "traces", SpanRow)
-
-
-def metrics(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[MetricPoint]:
-    """Metric points, each as received: those of a cumulative counter are not differenced."""
-    return _page(reader, scope, asked, "metrics", MetricPoint)
-
-
-def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kind: type[_R]) -> Page[_R]:
+def page(reader: Reader, scope: Scope, signal: Signal, asked: RecordsQuery) -> Page[Any]:
+    """Each as received: points of a cumulative counter are not differenced."""
     # The plus keeps the narrower index, that over sessions, in use.
     of_session = "AND t.agent_session_id = :session AND +" if asked.session_id is not None else "AND "
     owner = f"{of_session}t.developer_id = :developer AND t.organization_id = :organization "
@@ -147,8 +138,8 @@ def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kin
     for row in whole:
         nano = row.get("cost_usd_nano")
         row |= {"timestamp": iso(row["at_us"]), "cost_usd": None if nano is None else nano / NANO}
-        values: dict[str, Any] = {name: row.get(name) for name in kind.__struct_fields__}
-        shown.append(kind(**values))
+        values: dict[str, Any] = {name: row.get(name) for name in KINDS[signal].__struct_fields__}
+        shown.append(KINDS[signal](**values))
     return Page(shown, has_more=len(whole) < len(rows))
 
 
@@ -174,7 +165,7 @@ def _with_details(reader: Reader, rows: Sequence[dict[str, Any]], signal: Signal
 
 
 def records_of(export: str, signal: Signal) -> list[bytes]:
-    """The log records, spans or metric points in the order in which they stand there."""
+    """In the order in which they stand there."""
     try:
         return [bytes(item) for section in split(export.encode(), signal) for item in section.items]
     except NoOtlp:

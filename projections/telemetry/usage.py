@@ -17,6 +17,7 @@ from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
+from projections.scores.score import Breakdown
 
 SLOT_US = 15 * 60 * US_PER_SECOND
 """Every zone in use differs from UTC by whole quarters of an hour, so a quarter never lies in two of its hours."""
@@ -115,20 +116,13 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     monthly_usage: list[MonthlyUsage]
 
 
-class TurnTokens(msgspec.Struct, frozen=True):
-    input: int
-    output: int
-    cache_read: int
-    cache_write: int
-
-
 class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     """What was reported for one prompt; of a prompt that nothing named, zeros and nulls."""
 
     prompt_id: str
     requests: int
     tools: int
-    tokens: TurnTokens | None  # None where there was no request
+    tokens: Breakdown | None  # None where there was no request
     cost_usd: float | None  # None where there was no request
     errors: int
     tool_errors: int
@@ -215,7 +209,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     turns = []
     for prompt_id in dict.fromkeys(prompt_ids):
         own, results = usage[prompt_id, 0], calls[prompt_id]
-        tokens = TurnTokens(own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
+        tokens = Breakdown(own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
         turn = own.shown_as(
             TurnUse,
             prompt_id=prompt_id,

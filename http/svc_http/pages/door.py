@@ -92,7 +92,6 @@ class ByOperator(Call, frozen=True):
 
 
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
-    """A page, with what its frame needs."""
     frame = {
         "is_operator": False,
         "teams": [],
@@ -153,9 +152,6 @@ async def form_of(call: Call) -> dict[str, str]:
     return {name: texts[-1] for name, texts in fields.items()}
 
 
-# --- sign-ins ---------------------------------------------------------------------------------------------------
-
-
 def cookie_name(request: Request) -> str:
     """A name for each port: two servers on one machine do not sign each other's people out."""
     port = urlsplit(f"//{request.host}").port
@@ -178,9 +174,6 @@ def sign_in_by(service: Service, text: str) -> SignIn | None:
     if not text or len(text) > COOKIE_CHARACTERS_MAX:
         return None
     return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())
-
-
-# --- routes -----------------------------------------------------------------------------------------------------
 
 
 async def admit_to_pages(service: Service, request: Request, route: Route) -> Call | Response:

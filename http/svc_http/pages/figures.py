@@ -150,7 +150,6 @@ def _cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
 
 @routes("GET /live", "What changes, as server-sent events.")
 async def live_stream(call: BySignIn) -> Response:
-    """The event stream of the API, for a browser that signed in."""
     cookie = call.request.cookies.get(cookie_name(call.request), "")
 
     def still_in() -> None:
@@ -165,7 +164,6 @@ async def live_stream(call: BySignIn) -> Response:
 
 @routes("GET /cost", "What the work cost.")
 async def cost(call: BySignIn) -> Response:
-    """By outcome, by model, by day, by goal; and how much of it nobody could price."""
     window, periods = period_of(call, months=True)
     days = days_of(call, window)
     outcomes, models, spent, goals = await call.read(

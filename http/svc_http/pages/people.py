@@ -67,7 +67,6 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) 
 
 
 def _houses(call: ByOperator) -> list[dict[str, Any]]:
-    """Organizations with their people and teams."""
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(records.Developer)}
     keys = [call.service.uses.shown(each) for each in directory.all(records.Key) if not each.revoked]
@@ -196,9 +195,6 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     member = call.service.directory.membership(_looked_after(call, records.Key, key_id).scope)
     return await _done(call, "key-revoked", member, acts.RevokeKey(credential_id=key_id))
-
-
-# --- teams ------------------------------------------------------------------------------------------------------
 
 
 @routes("POST /operator/teams", "Form a team.")

@@ -90,7 +90,6 @@ def redirect(to: str) -> TrioResponse:
 
 
 async def going_on(to: str, title: str = "Going on") -> TrioResponse:
-    """A page that goes on by itself."""
     return await html("going-on.html", {"to": to, "title": title})
 
 

@@ -33,9 +33,6 @@ _NO_MEMBER_YET = "The developer is no member of the organization: start a member
 routes = Routes()
 
 
-# --- what is listed -------------------------------------------------------------------------------------------
-
-
 def _page(call: BySecret, record: type[_R]) -> list[_R]:
     """In the order of creation, with filters on the ids that records carry."""
     wanted = {name: call.query[name] for name in _FILTERS if name in call.query}
@@ -73,8 +70,6 @@ async def _list_developers(call: BySecret) -> list[DeveloperShown]:
 async def _list_keys(call: BySecret) -> list[Key]:
     return [call.service.uses.shown(each) for each in _page(call, Key)]
 
-
-# --- what is done ---------------------------------------------------------------------------------------------
 
 _Days = Annotated[int, msgspec.Meta(ge=1, le=acts.RETENTION_DAYS_MAX)]
 
@@ -262,7 +257,6 @@ async def _audit(call: BySecret) -> TrioResponse:
 
 
 def audit_file(found: Sequence[Act], form: AuditForm) -> TrioResponse:
-    """As a file to be kept elsewhere."""
     headers = {"Content-Disposition": f'attachment; filename="svc-audit.{form}"'}
     if form == "csv":
         return TrioResponse(as_table(found), 200, headers, content_type="text/csv")

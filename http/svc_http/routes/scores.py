@@ -24,7 +24,6 @@ from projections.scores import activity, score, skill, throttle
 from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
 from projections.telemetry import records, usage
-from projections.telemetry.records import Page, RecordsQuery, TelemetryRow
 from svc_http import params
 from svc_http.bodies import HttpError
 from svc_http.params import ByKey
@@ -300,7 +299,6 @@ async def insights(call: ByKey) -> Insights:
 
 # --- telemetry: records as received, sums of them, and what a range or a turn used ------------------------------
 
-_R = TypeVar("_R", bound=TelemetryRow)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
@@ -331,24 +329,25 @@ _GROUP_BY: params.Choice[usage.GroupBy] = params.choice(
 _STATS = (*_LAST_DAY, _SIGNAL, _GROUP_BY, params.TIMEZONE)
 
 
-def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], Page[_R]], about: str) -> None:
+def _of_records(signal: Signal, about: str) -> None:
     """The route of records of one kind, the last 24 hours by default, a page at a time."""
     parameters, listeners = (*_LAST_DAY, _SESSION, _LIMIT, params.OFFSET), "both" if signal == "logs" else "api"
+    answers = records.Page[records.KINDS[signal]]  # type: ignore[valid-type]
 
-    @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners=listeners)
-    async def handler(call: ByKey) -> Page[_R]:
-        asked = RecordsQuery(
+    @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=answers, listeners=listeners)
+    async def handler(call: ByKey) -> records.Page[Any]:
+        asked = records.RecordsQuery(
             window=call.from_until(call.own_zone, times.US_PER_DAY),
             session_id=call.query.get("session_id"),
             limit=_LIMIT.read(call.query),
             offset=params.OFFSET.read(call.query),
         )
-        return await call.read(query, asked)
+        return await call.read(records.page, signal, asked)
 
 
-_of_records("logs", records.logs, "Log records as received.")
-_of_records("metrics", records.metrics, "Metric points as received.")
-_of_records("traces", records.traces, "Spans as received.")
+_of_records("logs", "Log records as received.")
+_of_records("metrics", "Metric points as received.")
+_of_records("traces", "Spans as received.")
 
 
 @routes("GET /v1/telemetry/stats", "Records counted by hour, day or agent session.", _STATS)

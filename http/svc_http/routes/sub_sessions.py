@@ -41,9 +41,6 @@ log = structlog.get_logger()
 routes = Routes()
 
 
-# --- lists ----------------------------------------------------------------------------------------------------
-
-
 @routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", params.PAGE)
 async def graded(call: params.ByKey) -> list[RubricItem]:
     return await call.read(listing.rubric_items, *call.page())
@@ -74,9 +71,6 @@ async def realtime(call: params.ByKey) -> list[listing.RealtimeRow]:
 async def accuracy(call: params.ByKey) -> listing.Accuracy:
     days = _WINDOW_DAYS.read(call.query)
     return await call.read(listing.accuracy, days, call.service.now_us() - days * US_PER_DAY)
-
-
-# --- one of them ----------------------------------------------------------------------------------------------
 
 
 class EditBody(msgspec.Struct):

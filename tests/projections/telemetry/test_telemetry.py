@@ -13,6 +13,7 @@ from aggregates.event import Event, Scope
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window, parse_instant
 from projections.reader import Reader
+from projections.scores.score import Breakdown
 from projections.telemetry import records as telemetry
 from projections.telemetry.records import LogRow, Page, RecordsQuery
 from projections.telemetry.usage import (
@@ -20,7 +21,6 @@ from projections.telemetry.usage import (
     GroupBy,
     RecordGroup,
     Rightsizing,
-    TurnTokens,
     TurnUse,
     analytics,
     hour_start,
@@ -71,7 +71,7 @@ def test_a_log_record_as_it_was_received() -> None:
     add_logs(log, "s1", {"at_us": MONDAY, "name": "note"}, own)
     add_logs(log, "s1", answered(MONDAY - SECOND, attributes={"x": 1}), forgotten=True)
     add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
-    shown, note, forgotten = telemetry.logs(read(log), ANA, asked()).records
+    shown, note, forgotten = telemetry.page(read(log), ANA, "logs", asked()).records
     assert shown == LogRow(
         timestamp="2026-01-05T09:00:01Z",
         source_event_id=f"r-{MONDAY + SECOND}-1",
@@ -89,7 +89,7 @@ def test_a_log_record_as_it_was_received() -> None:
     )
     assert (note.event_name, note.input_tokens, note.cost_usd, note.attributes_json) == ("note", None, None, "{}")
     assert (forgotten.attributes_json, forgotten.input_tokens) == (None, 100)
-    (span,) = telemetry.traces(read(log), ANA, asked()).records
+    (span,) = telemetry.page(read(log), ANA, "traces", asked()).records
     assert (span.name, span.source_event_id, span.attributes_json) == ("llm_request", "span", '{"x":1}')
 
 
@@ -104,7 +104,7 @@ def test_a_metric_point_as_it_was_received() -> None:
         counter(1, 9, "cumulative"),
         {"at_us": MONDAY + 2 * MINUTE, "kind": "histogram", "body": histogram},
     )
-    distributed, later, first = telemetry.metrics(read(log), ANA, asked()).records
+    distributed, later, first = telemetry.page(read(log), ANA, "metrics", asked()).records
     assert (first.name, first.kind, first.unit, first.temporality) == ("tokens", "sum", "tokens", "cumulative")
     assert (first.value, later.value, first.distribution, first.attributes_json) == (5, 9, None, '{"type":"input"}')
     assert (distributed.value, distributed.distribution is None) == (None, False)
@@ -126,14 +126,14 @@ def test_pages_are_newest_first_and_do_not_overlap(monkeypatch: pytest.MonkeyPat
 
     views = Reader(project(log.facts), fetch)
     named = [f"r-{MONDAY + 5}-0", *(f"r-{MONDAY + n}-{n}" for n in (4, 3, 2, 1, 0))]
-    pages = [telemetry.logs(views, ANA, asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
+    pages = [telemetry.page(views, ANA, "logs", asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
     assert [ids(page) for page in pages] == [named[:2], named[2:4], named[4:]]
     assert [page.has_more for page in pages] == [True, True, False]
     fetched.clear()
-    whole = telemetry.logs(views, ANA, asked(limit=6))
+    whole = telemetry.page(views, ANA, "logs", asked(limit=6))
     assert (ids(whole), whole.has_more, fetched) == (named, False, [3, 2])
     monkeypatch.setattr(telemetry, "PAGE_CHARACTERS_MAX", 50)
-    first, second = (telemetry.logs(views, ANA, asked(offset=offset)) for offset in (0, 1))
+    first, second = (telemetry.page(views, ANA, "logs", asked(offset=offset)) for offset in (0, 1))
     assert (ids(first), first.has_more, ids(second), second.has_more) == (named[:1], True, named[1:], False)
 
 
@@ -144,15 +144,15 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
     add_logs(log, "s2", {"at_us": MONDAY + MINUTE})
     add_logs(log, None, {"at_us": MONDAY + 2 * MINUTE})
     views = read(log)
-    assert [row.session_id for row in telemetry.logs(views, ANA, asked()).records] == [None, "s2", "s1"]
-    assert [row.session_id for row in telemetry.logs(views, ANA, asked(session_id="s1")).records] == ["s1"]
-    assert telemetry.logs(views, ANA, asked(session_id="s3")).records == []
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked()).records] == [None, "s2", "s1"]
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked(session_id="s1")).records] == ["s1"]
+    assert telemetry.page(views, ANA, "logs", asked(session_id="s3")).records == []
     half = Window(MONDAY, MONDAY + MINUTE)
-    assert [row.session_id for row in telemetry.logs(views, ANA, asked(window=half)).records] == ["s1"]
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked(window=half)).records] == ["s1"]
     for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
-        assert telemetry.logs(views, scope, asked()).records == []
-        assert telemetry.logs(views, scope, asked(session_id="s1")).records == []
-        assert telemetry.metrics(views, scope, asked(session_id="s1")).records == []
+        assert telemetry.page(views, scope, "logs", asked()).records == []
+        assert telemetry.page(views, scope, "logs", asked(session_id="s1")).records == []
+        assert telemetry.page(views, scope, "metrics", asked(session_id="s1")).records == []
 
 
 # --- sums -----------------------------------------------------------------------------------------------------
@@ -292,9 +292,9 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
         unpriced_requests=0,
         unmeasured_requests=0,
     )
-    told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": TurnTokens(200, 40, 3, 0), "cost_usd": 0.02}
+    told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": Breakdown(200, 40, 3, 0), "cost_usd": 0.02}
     one = replace(nothing, **told, errors=1, tool_errors=1)
-    two = replace(nothing, prompt_id="p2", requests=1, tokens=TurnTokens(100, 20, 0, 0), unpriced_requests=1)
+    two = replace(nothing, prompt_id="p2", requests=1, tokens=Breakdown(100, 20, 0, 0), unpriced_requests=1)
     assert per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"]) == [nothing, two, one]
     for scope, session in ((BEN, "s1"), (ANA, "s2")):
         assert per_turn(views, scope, session, ["p1"]) == [replace(nothing, prompt_id="p1")]
