@@ -40,25 +40,18 @@ def newcomer(command: tuple[str, ...], folder: Path) -> Newcomer:
     return Newcomer(Program((*around, *command), told), folder)
 
 
-class Running(NamedTuple):
-    """A server and its first key."""
-
-    server: Server
-    key: str
-
-    def get(self, path: str) -> Any:
-        """A read with the key, as JSON."""
-        answer = once(self.server.api_port, "GET", path, None, self.key)
-        assert answer.status == 200, (path, answer)
-        return answer.json
-
-
 @contextmanager
-def serving(person: Newcomer, var: Path, key: str = "") -> Iterator[Running]:
+def serving(person: Newcomer, var: Path, key: str | None = None) -> Iterator[Server]:
     """A server on any free ports, until the end of the block; the first start shows the key."""
-    with person.program.serving(var) as server:
-        shown = KEY.search(beside(var, "log").read_text())
-        yield Running(server, shown[0] if shown is not None else key)
+    with person.program.serving(var, key=key) as server:
+        if shown := KEY.search(beside(var, "log").read_text()):
+            server.key = shown[0]
+        yield server
+
+
+def read(server: Server, path: str) -> Any:
+    """With the key, as JSON."""
+    return server.api.get(path).raise_for_status().json()
 
 
 def smoke(person: Newcomer, say: Callable[[str], None]) -> None:
@@ -68,42 +61,42 @@ def smoke(person: Newcomer, say: Callable[[str], None]) -> None:
     assert json.loads(person.types("grade", "--json", stdin=PROMPT))["status"] == "ok"
     assert "goals" in person.types("demo")
     say("it starts, grades a prompt without a server, and plays the demo")
-    with serving(person, var) as running:
-        _pages(running)
+    with serving(person, var) as server:
+        _pages(server)
         say("it serves: pages, description, metrics, prices")
-        _connected(person, running)
+        _connected(person, server)
         say("an agent is connected; its prompt is seen; disconnected, its settings are as before")
-        _imported(person, running, var)
+        _imported(person, server, var)
         say("a session that was kept is imported, and its goal is in the terminal")
-        before = _figures(running)
+        before = _figures(server)
         person.types("backup", kept, "--var", var)
         person.types("export", "Owner", owner, "--var", var)
         assert PROMPT in (owner / "events.jsonl").read_text()
         assert (owner / "prompts.parquet").read_bytes().startswith(b"PAR1")
         say("backup and export while it serves")
-        assert running.server.stop(STOP_SECONDS) == 0
+        assert server.stop(STOP_SECONDS) == 0
         say("it stops by itself")
     person.types("restore", kept, "--var", elsewhere)
-    with serving(person, elsewhere, running.key) as restored:
+    with serving(person, elsewhere, server.key) as restored:
         assert _figures(restored) == before
         assert "clean" in person.types("verify", "--var", elsewhere)
         say("restored elsewhere: the same figures, and verified")
 
 
-def _pages(running: Running) -> None:
+def _pages(server: Server) -> None:
     """What is carried as data files: pages, price data, time zones."""
     asked = {"/sign-in": b"<html", "/docs": b"<html", "/metrics": b"svc_build_info", "/openapi.json": b"3."}
     for path, word in (asked | {"/health/ready": b""}).items():
-        answer = once(running.server.api_port, "GET", path)
+        answer = once(server.api_port, "GET", path)
         assert (answer.status, word in answer.body) == (200, True), (path, answer)
-    running.get("/v1/score_v3/today-summary?timezone=Asia/Kathmandu")
+    read(server, "/v1/score_v3/today-summary?timezone=Asia/Kathmandu")
 
 
-def _connected(person: Newcomer, running: Running) -> None:
+def _connected(person: Newcomer, server: Server) -> None:
     settings = person.folder / "home" / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(SETTINGS)
-    person.types("connect", "claude-code", "--url", running.server.intake_url, "--key", running.key)
+    person.types("connect", "claude-code", "--url", server.intake_url, "--key", str(server.key))
     hooks = json.loads(settings.read_text())["hooks"]
     call = hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
     told = {"hook_event_name": "UserPromptSubmit", "session_id": "smoke", "prompt": PROMPT, "cwd": "/tmp"}
@@ -111,14 +104,14 @@ def _connected(person: Newcomer, running: Running) -> None:
     env |= person.program.told
     subprocess.run(call, shell=True, input=json.dumps(told), text=True, env=env, timeout=10, check=True)
     seen = "/v1/score_v3/realtime/sub-sessions"
-    until(lambda: bool(running.get(seen)), STOP_SECONDS)  # the hook sends after the agent has gone on
-    assert [row["agent_session_id"] for row in running.get(seen)] == ["smoke"]
+    until(lambda: bool(read(server, seen)), STOP_SECONDS)  # the hook sends after the agent has gone on
+    assert [row["agent_session_id"] for row in read(server, seen)] == ["smoke"]
     person.types("doctor")
     person.types("disconnect", "claude-code")
     assert settings.read_text() == SETTINGS
 
 
-def _imported(person: Newcomer, running: Running, var: Path) -> None:
+def _imported(person: Newcomer, server: Server, var: Path) -> None:
     """Yesterday's session, from the folder where Claude Code keeps it; importing it again adds nothing."""
     kept = person.folder / "home" / ".claude" / "projects" / "shop" / f"{SESSION}.jsonl"
     kept.parent.mkdir(parents=True)
@@ -127,14 +120,11 @@ def _imported(person: Newcomer, running: Running, var: Path) -> None:
     kept.write_text("".join(json.dumps(line) + "\n" for line in lines).replace(at(0)[:10], yesterday))
     for _ in range(2):
         person.types("import", "claude-code", "--var", var)
-    assert len(running.get("/v1/score_v3/realtime/sub-sessions")) == 2  # the hook's, and this one
-    assert yesterday in person.types(
-        "goals", "--api", f"http://127.0.0.1:{running.server.api_port}", "--key", running.key
-    )
+    assert len(server.goals()) == 2  # the hook's, and this one
+    assert yesterday in person.types("goals", "--api", server.api_url, "--key", str(server.key))
 
 
-def _figures(running: Running) -> list[Any]:
+def _figures(server: Server) -> list[Any]:
     """What must be the same wherever the log is."""
     names = ("score", "skill", "insight/summary", "trivia")
-    rows = running.get("/v1/score_v3/realtime/sub-sessions")
-    return [rows, *(running.get(f"/v1/score_v3/{name}?window=monthly") for name in names)]
+    return [server.goals(), *(read(server, f"/v1/score_v3/{name}?window=monthly") for name in names)]

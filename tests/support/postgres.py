@@ -5,12 +5,12 @@ either, the tests that need it are skipped.
 """
 
 import os
+import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 from tests.support.driver import until
+from tests.support.listening import closed
 
 NAMED = "SVC_TEST_POSTGRES"
 _USERS = ("postgres", "nobody")  # whom a test of root's runs it as: PostgreSQL refuses to be root's
@@ -38,18 +39,17 @@ def programs() -> Path | None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+    return int(closed().rpartition(":")[2])
 
 
 class Postgres:
     """A server that can be asked for addresses; one of our own can be stopped and started as well."""
 
-    def __init__(self, url: str, folder: Path | None = None, port: int = 0) -> None:
+    def __init__(self, url: str, folder: Path | None = None, port: int = 0, options: Sequence[str] = ()) -> None:
         self.url = url
         self._folder = folder
         self.port = port
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
@@ -72,20 +72,18 @@ class Postgres:
         assert binaries is not None, "no postgres is found on this machine"
         with tempfile.TemporaryDirectory(prefix="svc-postgres-") as name:
             folder = Path(name)
-            if os.geteuid() == 0:
-                shutil.chown(folder, _user())
+            if identity := _identity():
+                os.chown(folder, identity["user"], identity["group"])
             initdb = ["--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"]
-            _as_user([binaries / "initdb", *initdb, folder / "data"], check=True)
-            port = free_port()
-            server = cls(f"postgresql://svc@127.0.0.1:{port}/postgres", folder, port)
-            server._options = [f"--{key.replace('_', '-')}={value}" for key, value in settings.items()]
+            command = [str(binaries / "initdb"), *initdb, str(folder / "data")]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **identity)
+            port, options = free_port(), [f"--{key.replace('_', '-')}={value}" for key, value in settings.items()]
+            server = cls(f"postgresql://svc@127.0.0.1:{port}/postgres", folder, port, options)
             server.start()
             try:
                 yield server
             finally:
                 server.stop()
-
-    _options: list[str]
 
     def start(self) -> None:
         binaries = programs()
@@ -93,13 +91,8 @@ class Postgres:
         assert self._folder is not None
         place = ["-D", self._folder / "data", "-p", str(self.port), "-h", "127.0.0.1", "-k", self._folder]
         with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(each) for each in (binaries / "postgres", *place, *self._options)],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                **_identity(),
-            )
+            command = [str(each) for each in (binaries / "postgres", *place, *self._options)]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **_identity())
         assert until(self._answers, _START_SECONDS), (self._folder / "server.log").read_text()
 
     def _answers(self) -> bool:
@@ -148,26 +141,12 @@ def in_schema(url: str, schema: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}options={quote(f'-csearch_path={schema}')}"
 
 
-def _user() -> str:
-    import pwd
-
-    known = {each.pw_name for each in pwd.getpwall()}
-    return next(user for user in _USERS if user in known)
-
-
 def _identity() -> dict[str, Any]:
     """Root's children become somebody else."""
     if os.geteuid() != 0:
         return {}
-    import pwd
-
-    user = pwd.getpwnam(_user())
+    user = next(each for each in pwd.getpwall() if each.pw_name in _USERS)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "cwd": "/"}
-
-
-def _as_user(command: list[Any], **kwargs: Any) -> None:
-    words = [str(each) for each in command]
-    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_identity(), **kwargs)
 
 
 def as_role(url: str, role: str, password: str) -> str:

@@ -80,33 +80,26 @@ class _Handler(Handler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         self.provider.asked.append(parts.path)
+        query = {name: texts[-1] for name, texts in parse_qs(parts.query).items()}
         if self.provider.broken:
-            self._answer(500, {})
+            self.tell(500, {})
+        elif parts.path == "/authorization_endpoint" and self.provider.waits:
+            link = f'<a href="{escape(self.provider.authorized(query))}">Yes, it is me</a>'
+            self.answer(200, link.encode(), Content_Type="text/html")
         elif parts.path == "/authorization_endpoint":
-            query = {name: texts[-1] for name, texts in parse_qs(parts.query).items()}
-            if self.provider.waits:
-                link = f'<a href="{escape(self.provider.authorized(query))}">Yes, it is me</a>'
-                self._send(200, link.encode(), "text/html")
-                return
             self.answer(302, Location=self.provider.authorized(query))
-        elif parts.path == "/jwks_uri":
-            self._answer(200, self.provider.keys())
         else:
-            assert parts.path == "/.well-known/openid-configuration", parts.path
-            self._answer(200, self.provider.description())
+            known = {"/jwks_uri": self.provider.keys, "/.well-known/openid-configuration": self.provider.description}
+            self.tell(200, known[parts.path]())
 
     def do_POST(self) -> None:
         self.provider.asked.append(self.path)
-        sent = self.body().decode()
-        form = {name: texts[-1] for name, texts in parse_qs(sent).items()}
+        form = {name: texts[-1] for name, texts in parse_qs(self.body().decode()).items()}
         found = self.provider.tokens(form, self.headers.get("Authorization", ""))
-        self._answer(400, {"error": "invalid_grant"}) if found is None else self._answer(200, found)
+        self.tell(400 if found is None else 200, found or {"error": "invalid_grant"})
 
-    def _answer(self, status: int, value: object) -> None:
-        self._send(status, msgspec.json.encode(value), "application/json")
-
-    def _send(self, status: int, body: bytes, media: str) -> None:
-        self.answer(status, body, Content_Type=media)
+    def tell(self, status: int, value: object) -> None:
+        self.answer(status, msgspec.json.encode(value), Content_Type="application/json")
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from tests.support.basics import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 from tests.support.catalogs import document, lookup, snapshot
+from tests.support.tables import table
 
 ACME = UUID(int=1)
 T0_US = 1_790_000_000_000_000
@@ -143,28 +144,32 @@ async def test_prices_that_break_a_rule_never_replace_those_that_hold(house: Hou
         assert served(catalog) == (1, "claude-test-4", True)
 
 
-def _damaged_bytes(house: House) -> None:
+FALSE = structs.replace(snapshot(revision=3), checksum_sha256="0" * 64)
+
+
+def damaged(house: House) -> None:
     house.store_directly(snapshot(revision=3), 3)
     house.recorder.replace_states({house.store.head(): b"other bytes"})
 
 
-FALSE = structs.replace(snapshot(revision=3), checksum_sha256="0" * 64)
-SPOILED: dict[str, Callable[[House], object]] = {
-    "a broken rule": lambda house: house.store_directly(snapshot(lookup("a"), lookup("a"), revision=3), 3),
-    "a wrong checksum": lambda house: house.store_directly(FALSE, 3),
-    "a wrong revision": lambda house: house.store_directly(snapshot(revision=9), 3),
-    "something else": lambda house: house.store.append([NewEvent(CATALOG_STREAM, 3, TimePassed(received_at_us=1))]),
-    "damaged bytes": _damaged_bytes,
-}
-
-
-@pytest.mark.parametrize("spoiled", SPOILED)
-async def test_the_newest_valid_revision_is_served_whatever_came_after_it(house: House, spoiled: str) -> None:
+@table(
+    "spoil",
+    {
+        "a broken rule": lambda house: house.store_directly(snapshot(lookup("a"), lookup("a"), revision=3), 3),
+        "a wrong checksum": lambda house: house.store_directly(FALSE, 3),
+        "a wrong revision": lambda house: house.store_directly(snapshot(revision=9), 3),
+        "something else": lambda house: house.store.append([NewEvent(CATALOG_STREAM, 3, TimePassed(received_at_us=1))]),
+        "damaged bytes": damaged,
+    },
+)
+async def test_the_newest_valid_revision_is_served_whatever_came_after_it(
+    house: House, spoil: Callable[[House], object]
+) -> None:
     """An invalid revision is listed with its fault, keeps its number, and is never served."""
     async with house.opened() as catalog:
         await catalog.send(command("a"))
         await catalog.send(command("b"))
-    SPOILED[spoiled](house)
+    spoil(house)
     async with house.opened() as catalog:
         assert served(catalog) == (2, "b", False)
         newest, *older = await catalog.revisions(10)
