@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from tests.support.otlp import pairs
+from tests.support.otlp import log, logs
 
 _SENTENCES = (
     "Fix the crash in src/parser_{n}.py when the input has no header line and the file is empty.",
@@ -54,17 +54,12 @@ def response(event_id: str, text: str) -> bytes:
 
 
 def record(name: str, at_us: int, attributes: dict[str, Any]) -> dict[str, Any]:
-    told = pairs({"event.name": name, **attributes})
-    nanos = str(at_us * 1_000)
-    body = {"stringValue": f"claude_code.{name}"}
-    return {"timeUnixNano": nanos, "observedTimeUnixNano": nanos, "body": body, "attributes": told}
+    times = dict.fromkeys(("timeUnixNano", "observedTimeUnixNano"), str(at_us * 1_000))
+    return log({"event.name": name, **attributes}, body={"stringValue": f"claude_code.{name}"}, **times)
 
 
 def export(records: Iterable[dict[str, Any]], host: str = "amd64") -> dict[str, Any]:
-    resource = {"service.name": "claude-code", "service.version": "2.1.37", "os.type": "linux", "host.arch": host}
-    scope = {"name": "com.anthropic.claude_code.events", "version": "2.1.37"}
-    scoped = [{"scope": scope, "logRecords": list(records)}]
-    return {"resourceLogs": [{"resource": {"attributes": pairs(resource)}, "scopeLogs": scoped}]}
+    return logs(*records, resource={"service.version": "2.1.37", "os.type": "linux", "host.arch": host})
 
 
 def api_request(number: int, tokens: int = 266) -> dict[str, Any]:

@@ -60,10 +60,8 @@ def look_after_people(svc: Svc) -> str:
     issued = svc("key", "issue", "--developer", "Kim", "--prefix", "gck", "--expires", "2099-01-01", "--json")
     assert issued["key"].startswith("gck_")
     assert issued["record"]["expires_at"] == "2099-01-01T00:00:00Z"
-    (listed,) = svc("key", "list", "--developer", "Kim", "--json")
-    assert listed == issued["record"]
-    key: str = issued["key"]
-    return key
+    assert svc("key", "list", "--developer", "Kim", "--json") == [issued["record"]]
+    return str(issued["key"])
 
 
 @pytest.mark.process

@@ -101,7 +101,9 @@ def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
     return book().price(asked.model, parse_instant(asked.day), tokens)
 
 
-def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> None:
+def test_an_unknown_model_has_no_price_and_writes_of_unknown_duration_that_of_short_ones_at_least() -> None:
+    for model in ("qwen-nobody-knows", "claude-next-99", "gpt-99", "<synthetic>", "default"):
+        assert _ours(Asked(model)) == Unpriced("unknown_model")
     short = _ours(Asked("claude-sonnet-4-5", write=3_000))
     unknown = _ours(Asked("claude-sonnet-4-5", write=3_000), hour_is_known=False)
     assert isinstance(short, Price)
@@ -136,11 +138,6 @@ def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -
             continue
         if ours is not None and ours.provider.status == "catalog_inferred":
             assert theirs.id == ours.model.canonical_model_id, dated
-
-
-@pytest.mark.parametrize("model", ["qwen-nobody-knows", "claude-next-99", "gpt-99", "<synthetic>", "default"])
-def test_an_unknown_model_has_no_price(model: str) -> None:
-    assert _ours(Asked(model)) == Unpriced("unknown_model")
 
 
 def test_the_data_date_is_that_of_the_newest_change_that_has_come() -> None:
@@ -196,9 +193,14 @@ def _raw() -> dict[str, ExactLookup]:
 
 
 def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
-    """Beginnings of ids are none, and a reseller's price for a maker's id is no list price."""
+    """Beginnings of ids are none, and a reseller's price for a maker's id is no list price. At every length at which
+    any single rate changes, all of them are given."""
     found = _raw()
     assert set(found) == {"m-1", "m-2", "m-asked", "m-thinks", "m-hears", "m-mute", "c-night", "c-same", "c-bands"}
+    bands = found["c-bands"].list_rates[0].rate
+    assert bands is not None
+    told = [(each.above_input_tokens, each.input, each.output, each.cache_read) for each in bands.long_context]
+    assert told == [(100, 2.0, 5.0, 0.041666667), (200, 2.0, 6.0, 0.041666667)]
     rate = found["m-1"].list_rates[0].rate
     assert isinstance(rate, Rate)
     assert (rate.input, rate.output, rate.cache_read, rate.cache_write_5m) == (1.0, 2.0, None, None)
@@ -206,26 +208,18 @@ def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
     assert (only.effective_from, only.effective_to) == ("1970-01-01T00:00:00Z", None)
 
 
-@pytest.mark.parametrize(
-    ("model_id", "reason"),
-    [
-        ("m-asked", "a charge for each request"),
-        ("m-thinks", "a rate of their own"),
-        ("m-hears", "not priced by text tokens"),
-        ("m-mute", "no list price"),
-        ("c-night", "the hour of the day"),
-    ],
-)
+SAID = {
+    "m-asked": "a charge for each request",
+    "m-thinks": "a rate of their own",
+    "m-hears": "not priced by text tokens",
+    "m-mute": "no list price",
+    "c-night": "the hour of the day",
+}
+
+
+@pytest.mark.parametrize(("model_id", "reason"), SAID.items())
 def test_what_a_rate_cannot_say_is_said(model_id: str, reason: str) -> None:
     """A model whose cost is not a matter of tokens alone has a reason in the place of a rate."""
     (only,) = _raw()[model_id].list_rates
     assert only.rate is None
     assert reason in (only.unpriced_reason or "")
-
-
-def test_bands_of_single_rates_become_bands_of_the_whole_request() -> None:
-    """At every length at which any of them changes, all of them are given."""
-    rate = _raw()["c-bands"].list_rates[0].rate
-    assert rate is not None
-    bands = [(each.above_input_tokens, each.input, each.output, each.cache_read) for each in rate.long_context]
-    assert bands == [(100, 2.0, 5.0, 0.041666667), (200, 2.0, 6.0, 0.041666667)]
