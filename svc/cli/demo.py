@@ -72,8 +72,9 @@ async def _demo(settings: Settings, keep: bool) -> None:
 
 
 async def _people(service: "RunningService", var: Path) -> dict[str, str]:
+    from aggregates.telemetry.batches import Sender
     from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.importer import import_transcripts
+    from svc.importing.importer import Log, import_into
     from svc.serving import initialize, issue_key
 
     made = await initialize(service, var, "Demo team", "Ana")
@@ -91,10 +92,9 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         written = write_transcripts(Path(folder), now_us=now_us)
         for name, scope in (("Ana", Scope(*ana)), ("Ben", Scope(*ben))):
-            digester = service.vault.digester(scope.developer_id)
-            await import_transcripts(
-                CLAUDE_CODE, written[name], service.send, lambda *_: None, scope=scope, digester=digester, now_us=now_us
-            )
+            sender = Sender(scope, CLAUDE_CODE.source, service.vault.digester(scope.developer_id))
+            destination = Log(sender, service.send)
+            await import_into(destination, CLAUDE_CODE, written[name], lambda *_: None, now_us=now_us)
     return {"Ana": made.key, "Ben": key}
 
 
@@ -134,18 +134,14 @@ def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
     weeks = timedelta(weeks=(now - _MONDAY) // timedelta(weeks=1))
     for name in DEVELOPERS.values():
         latest = now - _SETTLED
-        for session in reversed(_sessions(name)):
+        raw = resources.files("svc.cli").joinpath("sample", f"{name}.jsonl").read_bytes()
+        lines = map(msgspec.json.decode, raw.splitlines())  # a sub-agent's stand behind its session's
+        sessions = [list(session) for _, session in groupby(lines, lambda line: line["sessionId"])]
+        for session in reversed(sessions):
             shift = min(weeks, latest - max(map(_time, session)))
             latest = _time(session[0]) + shift - _BETWEEN
             _write(folder / name, session, shift)
     return {developer: folder / name for developer, name in DEVELOPERS.items()}
-
-
-def _sessions(name: str) -> list[list[Line]]:
-    """In the order of their time; a sub-agent's lines stand behind its session's."""
-    raw = resources.files("svc.cli").joinpath("sample", f"{name}.jsonl").read_bytes()
-    lines = map(msgspec.json.decode, raw.splitlines())
-    return [list(session) for _, session in groupby(lines, lambda line: line["sessionId"])]
 
 
 def _write(folder: Path, session: list[Line], shift: timedelta) -> None:

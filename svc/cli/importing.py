@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
 from svc.connect.connections import Server, checked_url, known_key
-from svc.importing.importer import FORMATS, Elsewhere, ImportReport, import_into, import_transcripts
+from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Log, import_into
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 
@@ -95,6 +95,7 @@ async def _import(
     settings: Settings, agent: str, path: Path, progress: Callable[[int, int], None], *whose: str | None
 ) -> ImportReport:
     from aggregates.event import Scope
+    from aggregates.telemetry.batches import Sender
     from svc.cli.access import reach
     from svc.log.opening import open_log
 
@@ -103,11 +104,9 @@ async def _import(
         scope = Scope(UUID(member["organization_id"]), UUID(member["developer_id"]))
         store, vault = open_log(settings.place)
         with closing(store):
-            digester, now_us = vault.digester(scope.developer_id), time.time_ns() // 1_000
-        transcripts, send = FORMATS[agent], access.send
-        return await import_transcripts(
-            transcripts, path, send, progress, scope=scope, digester=digester, now_us=now_us
-        )
+            sender = Sender(scope, agent, vault.digester(scope.developer_id))
+        destination, now_us = Log(sender, access.send), time.time_ns() // 1_000
+        return await import_into(destination, FORMATS[agent], path, progress, now_us=now_us)
 
 
 def _show(report: ImportReport) -> None:

@@ -38,6 +38,9 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     """The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
+    from svc.log.opening import holds_data, open_log
+    from svc.maintenance.verify import ADVICE, lost_keys
+
     if only_check:
         with common.working("building twice", "nothing was changed, and nothing is known; run it again") as heard:
             checked = common.run(_check, settings.place, heard)
@@ -45,29 +48,20 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
         if not checked["identical"]:
             raise SystemExit(1)
         return
-    if not without_keys:
-        _refuse_lost_keys(settings.place)
+    if not without_keys and holds_data(settings.place):
+        store, vault = open_log(settings.place)
+        with contextlib.closing(store):
+            lost = lost_keys(vault.keys, store)
+        if lost:
+            more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
+            raise click.ClickException(
+                f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
+                "--without-keys builds all the same"
+            )
     look_seldom()
     with common.working("replaying", _INTERRUPTED) as heard:
         common.run(_replay, settings, rules, heard)
     common.say("the scores were built anew from the log", err=True)
-
-
-def _refuse_lost_keys(place: Place) -> None:
-    from svc.log.opening import holds_data, open_log
-    from svc.maintenance.verify import ADVICE, lost_keys
-
-    if not holds_data(place):
-        return
-    store, vault = open_log(place)
-    with contextlib.closing(store):
-        lost = lost_keys(vault.keys, store)
-    if lost:
-        more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
-        raise click.ClickException(
-            f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
-            "--without-keys builds all the same"
-        )
 
 
 async def _replay(settings: Settings, rules: int | None, progress: "Progress") -> None:

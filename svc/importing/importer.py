@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.event import Digester, Reply, Scope
+from aggregates.event import Reply
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
 from svc.connect.connections import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
@@ -205,23 +205,6 @@ class Elsewhere:
                 if tries == TRIES or wait_seconds > WAIT_SECONDS_MAX:
                     raise NotAnswered(f"{self._server.url} asks for a pause of {wait_seconds:.0f} s: {said(answer)}")
             await trio.sleep(wait_seconds)
-
-
-async def import_transcripts(
-    transcripts: Format,
-    path: Path,
-    send: Callable[["AnyCapture"], Awaitable[Reply]],
-    progress: Callable[[int, int], None],
-    *,
-    scope: Scope,
-    digester: Digester,
-    now_us: int,
-) -> ImportReport:
-    """Import into the log of a server on this machine. Raises `FileNotFoundError`."""
-    from aggregates.telemetry.batches import Sender
-
-    destination = Log(Sender(scope, transcripts.source, digester), send)
-    return await import_into(destination, transcripts, path, progress, now_us=now_us)
 
 
 async def import_into(

@@ -164,6 +164,8 @@ class Catalog:
         self._source = source
         full = "too many catalogs wait to be published already"
         self._mailbox = Mailbox[prices.CatalogCommand, prices.CatalogReply](CATALOG_COMMANDS_MAX, full)
+        self.send = self._mailbox.send
+        """The reply to a command, once it is on disk. Raises what the journal raises."""
         self._started = trio.Event()
         self._served: prices.Served | None = None
         self._served_source: str | None = None
@@ -174,10 +176,6 @@ class Catalog:
     def served(self) -> prices.Served | None:
         self._loaded()
         return self._served
-
-    async def send(self, command: prices.CatalogCommand) -> prices.CatalogReply:
-        """The reply to a command, once it is on disk. Raises what the journal raises."""
-        return await self._mailbox.send(command)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         task_status.started()

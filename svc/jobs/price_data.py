@@ -35,11 +35,6 @@ _BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z
 """Its plain form is without a region and without the version of its packaging."""
 _UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")
 """The beginning of an id rather than one: a rule for anything dated."""
-_NO_TIME = "the price depends on the hour of the day"
-_PER_REQUEST = "a charge for each request is not counted in tokens"
-_REASONING = "some output tokens have a rate of their own"
-_NOT_TOKENS = "not priced by text tokens"
-_NO_PRICE = "no list price is published"
 _KEYS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
 _DECIMALS = Decimal("1e-9")
 
@@ -168,19 +163,19 @@ def _rate_on(model: upstream.ModelInfo, at_us: int) -> Rate | str:
     by_hour = any(isinstance(condition.constraint, upstream.TimeOfDateConstraint) for condition in _conditions(model))
     minutes = range(0, 24 * 60, 15) if by_hour else (0,)
     first, *others = (model.get_prices(day + timedelta(minutes=each)) for each in minutes)
-    return _NO_TIME if any(price != first for price in others) else _rate(first)
+    return "the price depends on the hour of the day" if any(price != first for price in others) else _rate(first)
 
 
 def _rate(price: upstream.ModelPrice) -> Rate | str:
     known = {key: value for key, value in vars(price).items() if value is not None}
     if not known:
-        return _NO_PRICE
+        return "no list price is published"
     if "requests_kcount" in known:
-        return _PER_REQUEST
+        return "a charge for each request is not counted in tokens"
     if known.keys() & {"output_reasoning_mtok", "output_citation_mtok"}:
-        return _REASONING
+        return "some output tokens have a rate of their own"
     if not known.keys() & {"input_mtok", "output_mtok"}:
-        return _NOT_TOKENS
+        return "not priced by text tokens"
     used = {name: known.get(key) for name, key in zip(Rates.__struct_fields__, _KEYS, strict=True)}
     tiered = [value for value in used.values() if isinstance(value, upstream.TieredPrices)]
     starts = sorted({tier.start for value in tiered for tier in value.tiers})

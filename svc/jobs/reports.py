@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
+from trio.from_thread import check_cancelled
 
 from aggregates.event import Done, Refused, Scope, Unavailable, Words
 from aggregates.judging.prompt import language_of
@@ -43,6 +44,7 @@ SCHEDULE_LOOK_SECONDS = 60.0
 SCHEDULE_DELAY_SECONDS = 3_600.0  # what was begun in a period's last minutes settles half an hour after it went quiet
 log = structlog.get_logger()
 T = TypeVar("T")
+Breathe = Callable[[], None]  # between two sections in the reading thread; raises if the job was cancelled
 Spend = Callable[[UUID, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
 """From the archive and the views. Raises `Unavailable` where the archive cannot be read, and `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
@@ -52,14 +54,8 @@ _UNREADABLE = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultErro
 
 class ReportJobs:
     def __init__(
-        self,
-        service: Service,
-        spend: Spend,
-        rules_version: int,
-        write: Write,
-        breathe: Callable[[], None] = trio.from_thread.check_cancelled,
+        self, service: Service, spend: Spend, rules_version: int, write: Write, breathe: Breathe = check_cancelled
     ) -> None:
-        """`breathe`: called between two sections in the reading thread; raises if the job was cancelled."""
         self._service = service
         self._spend = spend
         self._rules_version = rules_version
@@ -228,10 +224,8 @@ class Backfills:
         self._building: dict[UUID, events.BackfillRequested] = {}  # those that the newest build is for
         full = "too many backfills are asked for at once"
         self._mailbox = Mailbox[events.BackfillRequested, backfills.BackfillReply](BACKFILL_COMMANDS_MAX, full)
-
-    async def send(self, asked: events.BackfillRequested) -> backfills.BackfillReply:
+        self.send = self._mailbox.send
         """Begin one, or join the one that runs. Raises what the journal raises."""
-        return await self._mailbox.send(asked)
 
     async def run(self) -> None:
         await self._mailbox.work_through(self._carry_out)

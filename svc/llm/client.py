@@ -124,7 +124,21 @@ class Gateway:
         """Ask with a prompt text of this kind and version. Raises `NoAnswer`."""
         spent: list[int] = []
         try:
-            answer = await self._ask(organization_id, kind, version, schema, dict(payload), spent)
+            model = self._checked(organization_id)
+            data = msgspec.json.encode(leaving(dict(payload))).decode()
+            if len(data) > PAYLOAD_CHARACTERS_MAX:
+                raise NoAnswer("too-large")
+            wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
+            instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
+            messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
+            reserved = sum(len(each["content"]) for each in messages) // CHARACTERS_PER_TOKEN_MIN
+            with trio.move_on_after(ASK_SECONDS) as asking:
+                async with self._turns:
+                    self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
+                    completion = await self._paid(messages, kind, schema, reserved + ANSWER_TOKENS_MAX, spent)
+            if asking.cancelled_caught:
+                raise NoAnswer("timeout")
+            value, used = fitting(completion.text, schema), completion.usage
         except NoAnswer as failure:
             self._count(kind, failure.reason, sum(spent))
             if failure.reason in _RESTED_AFTER:
@@ -132,27 +146,8 @@ class Gateway:
                 log.warning("the text model gave no answer", kind=kind, reason=failure.reason)
             raise
         self._count(kind, "ok", sum(spent))
-        return answer
-
-    async def _ask(
-        self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Json, spent: list[int]
-    ) -> Answer[T]:
-        model = self._checked(organization_id)
-        data = msgspec.json.encode(leaving(payload)).decode()
-        if len(data) > PAYLOAD_CHARACTERS_MAX:
-            raise NoAnswer("too-large")
-        wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
-        instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
-        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
-        reserved = sum(len(each["content"]) for each in messages) // CHARACTERS_PER_TOKEN_MIN
-        with trio.move_on_after(ASK_SECONDS):
-            async with self._turns:
-                self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
-                completion = await self._paid(messages, kind, schema, reserved + ANSWER_TOKENS_MAX, spent)
-            used = completion.usage
-            tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
-            return Answer(fitting(completion.text, schema), model, version, *tokens)
-        raise NoAnswer("timeout")
+        tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
+        return Answer(value, model, version, *tokens)
 
     def _checked(self, organization_id: UUID) -> str:
         if self.model is None:

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from aggregates.event import Refused
 from aggregates.prices.catalog import PublishCatalog
-from svc.importing.importer import FORMATS, import_transcripts
+from svc.importing.importer import FORMATS
 from svc.jobs.catalog import CatalogUnusable, read_file
 from tests.fuzz.mill import MILL, Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
 from tests.support import chats, rollouts, transcripts
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.catalogs import CHANGE, list_rate, lookup, rate
+from tests.support.imported import import_transcripts
 from tests.support.otlp import claude, logs
 from tests.svc_http.house import DIGESTER
 

@@ -18,7 +18,6 @@ from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
 from svc.cli.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import import_transcripts
 from svc.log.opening import open_log
 from svc.process import Place
 from svc.service import RunningService, open_service
@@ -27,6 +26,7 @@ from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc.views.views import current_file
 from tests.support.basics import FixedClock
+from tests.support.imported import import_transcripts
 
 NOW_US = 1_780_000_000 * 1_000_000
 PLANTED = "heliotrope-4711"

@@ -1,18 +1,22 @@
 """Session files read and imported by a stand-in for a developer's actor, whichever agent's."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.capture.events import AnyCapture, PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Digester, Event, Reply, Scope
 from aggregates.records.record import Record
+from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
-from svc.importing.exchange import Memory, Reader
-from svc.importing.importer import FORMATS, ImportReport, import_transcripts
+from svc.importing.exchange import Format, Memory, Reader
+from svc.importing.importer import FORMATS, ImportReport, Log, import_into
 from tests.support.basics import ANA, named
+
+Send = Callable[[AnyCapture], Awaitable[Reply]]
+Progress = Callable[[int, int], None]
 
 
 class Actor:
@@ -37,6 +41,13 @@ NEXT_DAY_US = TEN_O_CLOCK_US + 86_400_000_000
 SECOND = 1_000_000
 
 
+async def import_transcripts(
+    transcripts: Format, path: Path, send: Send, progress: Progress, *, scope: Scope, digester: Digester, now_us: int
+) -> ImportReport:
+    destination = Log(Sender(scope, transcripts.source, digester), send)
+    return await import_into(destination, transcripts, path, progress, now_us=now_us)
+
+
 async def run(
     agent: str,
     path: Path,
@@ -44,7 +55,7 @@ async def run(
     *,
     now_us: int = NEXT_DAY_US,
     developer: UUID = ANA,
-    progress: Callable[[int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> ImportReport:
     means: dict[str, Any] = {"scope": Scope(named("acme"), developer), "digester": Digester(b"key"), "now_us": now_us}
     return await import_transcripts(FORMATS[agent], path, actor.send, progress, **means)

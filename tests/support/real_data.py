@@ -11,10 +11,9 @@ import pytest
 from aggregates.event import Scope
 from aggregates.times import parse_instant
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import import_transcripts
 from tests.judges.judge import read_lines
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed
-from tests.support.imported import Actor
+from tests.support.imported import Actor, import_transcripts
 
 _NAMED = os.environ.get("SVC_REAL_DATA")
 FOLDER = Path(_NAMED or "")

@@ -10,10 +10,10 @@ import pytest
 
 from aggregates.decide import AnyCommand
 from projections.derive.sessions import session_turns
-from svc.importing.importer import FORMATS, import_transcripts
+from svc.importing.importer import FORMATS
 from tests.support import chats, rollouts
 from tests.support.facts import ANA, DIGESTER, Placed, project
-from tests.support.imported import Actor
+from tests.support.imported import Actor, import_transcripts
 from tests.support.otlp import TRACE, log, logs, taken
 from tests.support.tables import lines_of
 

@@ -10,10 +10,11 @@ import pytest
 from aggregates.event import Scope
 from svc.hook.captures import captured
 from svc.hook.machine import Connection, OpenPrompt
-from svc.importing.importer import FORMATS, import_transcripts
+from svc.importing.importer import FORMATS
 from tests.support import chats, rollouts, transcripts
 from tests.support.basics import ANA_SCOPE
 from tests.support.facts import DIGESTER
+from tests.support.imported import import_transcripts
 from tests.support.otlp import TRACE, log, logs
 from tests.svc_http.house import Caller, House
 from tests.svc_http.routes.test_explain import explained, whats
