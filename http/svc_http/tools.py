@@ -48,7 +48,6 @@ Asker = Context[Any, Any]
 Ask = Callable[[Asker, str, dict[str, object]], Awaitable[Any]]
 """What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
 Grade = Callable[[Asker, str], Awaitable[PromptGrade]]
-Date = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 Days = Annotated[int, Field(ge=1, le=DAYS_MAX, description="The last so many days.")]
 _V3 = "/v1/score_v3"
 _DAY = (

@@ -251,7 +251,9 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
         of_both = merge(live.execute(query), replayed.execute(query), key=place_of)
         for place, same in groupby(of_both, place_of):
             one, *other = same
-            if other != [one] and len(found) < 5:
+            if len(found) == 5:
+                break
+            if other != [one]:
                 found.append(", ".join(f"{name} {value}" for name, value in zip(key, place, strict=False)))
         what = "differs from what the log gives"
         findings += [Finding("views", f"{name}, table {table}, row {row}", what, _REBUILD) for row in found]
