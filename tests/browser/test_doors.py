@@ -41,9 +41,7 @@ def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> No
     context.close()
 
 
-def test_a_page_from_elsewhere_presses_no_button_and_frames_no_page(
-    running: Running, page: Page, cookies: list[Any]
-) -> None:
+def test_a_page_from_elsewhere_presses_and_frames_nothing(running: Running, page: Page, cookies: list[Any]) -> None:
     """A form of another origin, be it another port of this machine, and a request without any origin."""
     frame = f'<iframe src="{running.api}/" width="600" height="400"></iframe>'
     form = f'<form method="post" action="{running.api}/sign-out"><button>Win</button></form>'

@@ -63,9 +63,7 @@ def test_each_is_small_and_asks_nobody_else(running: Running, context: BrowserCo
         assert heard == [], path
 
 
-def test_every_page_works_without_scripts(
-    running: Running, browser: Browser, cookies: list[Any], pages: list[str]
-) -> None:
+def test_pages_work_without_scripts(running: Running, browser: Browser, cookies: list[Any], pages: list[str]) -> None:
     context = browser.new_context(base_url=running.api, java_script_enabled=False)
     context.add_cookies(cookies)
     page = context.new_page()

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from aggregates.event import Refused
 from aggregates.ids import membership_stream, sign_in_stream
 from aggregates.people import acts
 from aggregates.people.directory import Record
@@ -36,6 +35,7 @@ from tests.support.basics import (
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
+from tests.svc_http.browsing import FORM, carried_out
 from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal
 from tests.svc_http.routes.test_control import a_prompt
 
@@ -196,6 +196,7 @@ class World:
         self.house = Workshop()
         self.house.provider = Elsewhere()
         self.apps = {"intake": build_intake(self.house), "api": build_api(self.house)}
+        self._people = partial(carried_out, self.house)
         self.ids = UNKNOWN
         self._made = 0
         self._signed_in = 0
@@ -224,11 +225,11 @@ class World:
         """Everything is there that a route may be asked for."""
         self.house.prices = Served(snapshot(), NOW_US, False)
         self.house.newest_prices = PublishCatalog(document=document(lookup("refreshed")), source="test")
-        for command in PEOPLE:
-            self._people(command, NOW_US - 30 * DAY)
+        self._people(*PEOPLE, at_us=NOW_US - 30 * DAY)
         self._sign_in()
-        self._people(acts.RevokeKey(credential_id=named(key_of("ben's old one"))), NOW_US - 29 * DAY)
-        self._people(acts.EndMembership(membership_id=membership_stream(ACME, DAN)), NOW_US - 29 * DAY)
+        revoked = acts.RevokeKey(credential_id=named(key_of("ben's old one")))
+        left = acts.EndMembership(membership_id=membership_stream(ACME, DAN))
+        self._people(revoked, left, at_us=NOW_US - 29 * DAY)
         await self._work()
         report = await self._report("2026-07-31")
         await self.house.works()
@@ -253,7 +254,9 @@ class World:
         if "browsers" in path or "access" in path:
             made["browser"] = other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
             came_by = None if "browsers" in path else named("ana's link")
-            self._people(acts.OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
+            carried_out(
+                self.house, acts.OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by)
+            )
         elif "/keys/<id>" in path:
             self._people(issue(key_of(str(new)), ACME, BEN))
             made["key"] = named(key_of(str(new)))
@@ -267,7 +270,10 @@ class World:
             self._people(acts.CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
             made |= {"team": new, "membership": membership_stream(ACME, BEN), "team_membership": named(f"stay {new}")}
             if "memberships/<id>" in path:
-                self._people(acts.AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
+                carried_out(
+                    self.house,
+                    acts.AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN),
+                )
         elif path in ("/operator/people/<id>/link", "/operator/people/<id>/sign-out"):
             made["membership"] = membership_stream(ACME, BEN)
         elif "/operator/people" in path or "/admin/memberships" in path:
@@ -311,9 +317,6 @@ class World:
         report_id: str = answer.json["report_id"]
         return report_id
 
-    def _people(self, command: acts.PeopleAct, at_us: int = NOW_US) -> None:
-        assert not isinstance(carry_out(self.house.directory, command, at_us), Refused), command
-
 
 def _exports(session: str, at_nano: int) -> dict[str, dict[str, Any]]:
     """What an agent sends of a session: a request, an edit and a check; a counter; a span."""
@@ -348,8 +351,7 @@ def ask(row: Row, ids: Ids) -> Ask:
     if sent.startswith("?"):
         path, sent = path + sent, ""
     if row.kind.startswith("pages"):
-        form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-        return Ask(path, sent.encode() if row.method == "POST" else None, form)
+        return Ask(path, sent.encode() if row.method == "POST" else None, FORM)
     if row.path in ("/v1/logs", "/v1/metrics", "/v1/traces"):
         return Ask(path, _exports(ids.session, (NOW_US - HOUR) * 1_000)[row.path])
     if row.path == "/v1/admin/control/capture":

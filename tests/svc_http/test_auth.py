@@ -81,9 +81,7 @@ async def test_both_prefixes_open_every_route_until_the_key_ends(house: House, i
 # --- wrong ones, again and again --------------------------------------------------------------------------------
 
 
-async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(
-    house: House, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_wrong_keys_are_logged_and_slowed_down(house: House, autojump_clock: trio.testing.MockClock) -> None:
     """The thousandth is 401 as well. The line has address and first characters; right keys pass all the same."""
     house.budgets = Budgets({WRONG_KEYS: 3})
     intake = Caller(build_intake(house), bearer())
@@ -107,9 +105,7 @@ async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(
     assert (await wrong.get("/v1/plugin/config")).status == 401
 
 
-async def test_so_many_wait_and_further_ones_are_answered_at_once(
-    house: House, autojump_clock: trio.testing.MockClock
-) -> None:
+async def test_so_many_wait_and_others_are_told_at_once(house: House, autojump_clock: trio.testing.MockClock) -> None:
     """A thousand guesses hold 64 connections, for two seconds."""
     house.budgets = Budgets({WRONG_KEYS: 1})
     wrong, waits = Caller(build_intake(house), bearer("svc_" + "w" * 43)), Counter[int]()
@@ -275,13 +271,9 @@ def _threads(*places: Path) -> Iterator[tuple[str, ast.Call]]:
                     yield path.relative_to(ROOT).as_posix(), node
 
 
-def test_routes_begin_threads_in_the_lane_alone() -> None:
-    """Which takes whose processor time it is."""
+def test_every_thread_names_its_limiter() -> None:
+    """The pool that is used by default has 40. Routes begin theirs in the lane alone, which takes whose time it is."""
     assert [path for path, _ in _threads(ROOT / "http")] == ["http/svc_http/ports.py"]
-
-
-def test_every_thread_of_the_service_names_its_limiter() -> None:
-    """The pool that is used by default has 40."""
     found = _threads(*(ROOT / "svc" / name for name in ROOMS))
     assert {path for path, call in found if "limiter" not in {each.arg for each in call.keywords}} == set(NO_LIMITER)
 
@@ -302,9 +294,6 @@ async def _by_tool(app: QuartTrio, text: str) -> Answer:
     return await caller.call("POST", "/mcp", MESSAGE | {"params": params}, {"Accept": "application/json"})
 
 
-DOORS = pytest.mark.parametrize("grade", [_by_page, _by_tool])
-
-
 @pytest.fixture
 async def app(house: House) -> Any:
     signs_in(house)
@@ -313,18 +302,14 @@ async def app(house: House) -> Any:
         yield made
 
 
-@DOORS
-async def test_grading_is_charged_to_whoever_asks(house: House, app: QuartTrio, grade: Grade) -> None:
+@pytest.mark.parametrize("grade", [_by_page, _by_tool])
+async def test_grading_is_charged_and_no_longer_text_is_graded(house: House, app: QuartTrio, grade: Grade) -> None:
+    """To whoever asks; a text is counted in bytes, and both say so."""
     house.budgets = Budgets({"cpu_seconds_per_minute": 40})
     assert (await grade(app, "fix the crash in src/a.py " + "a@" * 16_000)).status == 200
     shown = {each.name: each for each in house.budgets.shown(house.now_us())}
     assert shown["cpu_seconds_per_minute"].used > 0.01 / 40
     assert shown["cpu_seconds_per_minute"].used_by == str(ANA)
-
-
-@DOORS
-async def test_no_longer_text_is_graded(app: QuartTrio, grade: Grade) -> None:
-    """Counted in bytes; and both say so."""
     answer = await grade(app, "한" * 11_000)
     assert b"32 KB" in answer.body or b"32768 bytes" in answer.body
 

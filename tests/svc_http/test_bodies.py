@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from quart import Request
 
-from svc_http.bodies import FRAME_BYTES_MAX, Body, HttpError, Sent, decoded
+from svc_http.bodies import FRAME_BYTES_MAX, Body, HttpError, decoded
 from tests.svc_http.house import Caller, House
 
 
@@ -58,9 +58,7 @@ def test_a_lone_surrogate_is_told_by_its_field() -> None:
 
 
 @pytest.mark.parametrize("values", [b"0,", b"{},", b"null,"])
-async def test_an_export_of_countless_values_is_413_before_they_are_built(
-    house: House, intake: Caller, values: bytes
-) -> None:
+async def test_countless_values_are_413_before_they_are_built(house: House, intake: Caller, values: bytes) -> None:
     body = b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[' + values * 1_200_000 + b"0]}]}]}"
     answer = await intake.post("/v1/logs", gzip.compress(body, 1), {"Content-Encoding": "gzip"})
     assert (answer.status, house.events) == (413, [])
@@ -71,12 +69,6 @@ async def test_commas_in_a_text_are_no_values(house: House, intake: Caller) -> N
     text = ",".join(["1"] * 1_100_000)
     answer = await intake.post("/v1/logs", b'{"resourceLogs":[{"x":"' + text.encode() + b'\\"","scopeLogs":[]}]}')
     assert answer.status == 200
-
-
-def test_a_body_is_unpacked_once_it_is_known_to_fit() -> None:
-    with pytest.raises(HttpError) as error:
-        Sent(gzip.compress(b"0" * (FRAME_BYTES_MAX + 1)), is_gzip=True).unpacked(FRAME_BYTES_MAX)
-    assert error.value.status == 413
 
 
 async def test_a_body_of_countless_pieces_takes_memory_like_its_bytes() -> None:

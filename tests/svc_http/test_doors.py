@@ -10,11 +10,10 @@ from svc_http.params import BySecret
 from svc_http.routes.people import digest_of
 from svc_http.routing import attach, by_credentials, caller_of_intake
 from svc_http.tools import new_routes
-from tests.svc_http.browsing import signs_in
+from tests.svc_http.browsing import FORM, signs_in
 from tests.svc_http.doors import Door, all_doors
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
 
-FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
 CALL = Caller.call  # of no description: this asks for what is refused
 DOORS = list(all_doors())
 

@@ -74,9 +74,7 @@ async def against(api: Caller, row: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("recovered", [False, True])
-async def test_what_ends_on_an_api_error_is_not_complete(
-    house: House, intake: Caller, api: Caller, recovered: bool
-) -> None:
+async def test_an_end_on_an_error_is_not_complete(house: House, intake: Caller, api: Caller, recovered: bool) -> None:
     """However much was changed, checked and committed before."""
     await sends(house, intake, REQUEST, EDIT, CHECK, COMMIT, REQUEST, ERROR, *([REQUEST] if recovered else []))
     row = await only(api)
@@ -112,9 +110,7 @@ async def tokens_of(api: Caller) -> tuple[int, int]:
     return found["input"], found["output"]
 
 
-async def test_two_agents_at_work_under_one_session_id_count_once_each(
-    house: House, intake: Caller, api: Caller
-) -> None:
+async def test_two_agents_under_one_session_id_count_once_each(house: House, intake: Caller, api: Caller) -> None:
     """A session that was resumed in two terminals: two turns, the sum of their requests, and one session."""
     for prompt_id, start_us in (("p1", NOW_US), ("p2", NOW_US + 5 * SECOND)):
         mine = (REQUEST[0], {**REQUEST[1], "request_id": f"req-{prompt_id}"})
@@ -201,7 +197,7 @@ CONFIG = "/v1/plugin/config"
 
 
 async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Caller) -> None:
-    """With the time of the last; to nobody else."""
+    """With the time of the last, and what was refused with its reason; to nobody else."""
     house.clock_us += 1_000_000
     sent = await intake.post("/v1/logs", logs(claude("user_prompt", {"prompt": "Add a test.", "session.id": "s1"})))
     assert sent.status == 200, sent.body
@@ -212,7 +208,12 @@ async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Calle
         ("codex", "prompts", 1),
     ]
     assert told["refusals"] == []
-    assert (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json["arrivals"] == []
+    assert (await intake.post("/v1/prompts", {"prompt_text": " ", "tool_session_id": "s"})).status == 400
+    (refusal,) = (await intake.get(CONFIG)).json["refusals"]
+    assert (refusal["path"], refusal["status"]) == ("/v1/prompts", 400)
+    assert "prompt_text is blank" in refusal["message"]
+    others = (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json
+    assert others["arrivals"] == others["refusals"] == []
 
 
 async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
@@ -241,13 +242,6 @@ async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(int
     known = [each["source"] for each in (await intake.get(CONFIG)).json["arrivals"]]
     assert known == ["crush", "unknown agent windmill"]
     assert (await intake.get(today)).json["unknown_agents"] == ["unknown agent windmill sends traces"]
-
-
-async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
-    assert (await intake.post("/v1/prompts", {"prompt_text": " ", "tool_session_id": "s"})).status == 400
-    (refusal,) = (await intake.get(CONFIG)).json["refusals"]
-    assert (refusal["path"], refusal["status"]) == ("/v1/prompts", 400)
-    assert "prompt_text is blank" in refusal["message"]
 
 
 def test_no_sender_makes_it_grow() -> None:

@@ -38,9 +38,7 @@ REPORT = "/v1/score_v3/report"
         ("HEAD", f"{REPORT}/pending", 200, None),
     ],
 )
-async def test_another_method(
-    intake: Caller, api: Caller, method: str, path: str, status: int, allowed: str | None
-) -> None:
+async def test_methods(intake: Caller, api: Caller, method: str, path: str, status: int, allowed: str | None) -> None:
     """405 that names what is possible."""
     answer = await (api if REPORT in path else intake).call(method, path)
     assert (answer.status, answer.headers.get("Allow")) == (status, allowed)

@@ -248,3 +248,17 @@ async def test_the_one_page_holds_nothing_that_acts(house: House) -> None:
     assert re.findall(r"<(?:script|img|iframe|object|form|link|base|svg)\b|<[^>]*\son\w+=", page) == []
     assert re.findall(r'<[^>]*\s(?:href|src|action)="(?!#|/openapi\.json)[^"]*"', page) == []
     assert "&lt;script&gt;" in page
+
+
+async def test_markup_that_is_sent_is_answered_as_json(house: House) -> None:
+    """Never as HTML: as a word of an address, of a query, of a body, and as a prompt that is read back."""
+    intake, api = Caller(build_intake(house), bearer()), Caller(build_api(house), bearer())
+    captured = await intake.post("/v1/prompts", prompt(MARKUP, tool_session_id=MARKUP))
+    refused = await intake.post("/v1/prompts", prompt(submitted_at=MARKUP))
+    wrong = await api.get(f"/v1/score_v3/score?{urlencode({'window': MARKUP})}")
+    read = await api.get(f"{MINE}?{urlencode({'agent_session_id': MARKUP})}")
+    nowhere = await api.get(f"/v1/{quote(MARKUP)}")
+    answers = [captured, refused, wrong, read, nowhere]
+    assert [each.status for each in answers] == [201, 400, 400, 200, 404]
+    assert {each.headers["Content-Type"] for each in answers} == {"application/json"}
+    assert len(read.json) == 1

@@ -143,9 +143,7 @@ _SENT = {
 
 
 @pytest.mark.parametrize(("sent", "status"), _SENT.values(), ids=_SENT)
-async def test_what_is_sent_is_taken_as_it_stands_and_answered_once(
-    address: tuple[str, int], sent: bytes, status: int
-) -> None:
+async def test_what_is_sent_is_taken_as_it_stands(address: tuple[str, int], sent: bytes, status: int) -> None:
     """And the connection is over: clients that read to the end would wait for ever otherwise."""
     answer = await _to_the_end(address, sent)
     assert answer.startswith(b"HTTP/1.1 %d " % status)
@@ -156,9 +154,7 @@ async def test_what_is_sent_is_taken_as_it_stands_and_answered_once(
 @pytest.mark.parametrize(
     "path", ["/v1/%61dmin/keys", "/v1/admin%2Fkeys", "/v1/%2561dmin/keys", "/v1%5cadmin/keys", "/v1/%2e/admin/keys"]
 )
-async def test_administration_is_reached_by_its_own_spelling_only(
-    house: House, nursery: trio.Nursery, path: str
-) -> None:
+async def test_administration_is_reached_by_its_own_spelling(house: House, nursery: trio.Nursery, path: str) -> None:
     async with listening(house, nursery, build_api) as address:
         answer = await _to_the_end(address, _asked(f"GET {path}", f"X-Internal-Secret: {SECRET}", _CLOSE))
     assert answer.startswith(b"HTTP/1.1 404 ")
@@ -207,9 +203,7 @@ async def test_who_hangs_up_has_its_request_cancelled_and_counted(
     assert house.observed == {"intake POST /v1/prompts 499": 1}
 
 
-async def test_a_body_that_trickles_is_given_up(
-    house: House, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_trickle_is_given_up(house: House, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
     """408, though the client never stops to send."""
     monkeypatch.setattr(bodies, "BODY_SECONDS_MAX", 0.2)
     monkeypatch.setattr(listener, "UNREAD_SECONDS_MAX", 0.2)

@@ -78,9 +78,7 @@ async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) ->
     assert (await _page(api, path)).status == status
 
 
-async def test_it_says_since_when_it_counts_and_who_takes_people_in(
-    house: House, api: Caller, people: Sequence[Scope]
-) -> None:
+async def test_it_says_since_when_and_who_takes_people_in(house: House, api: Caller, people: Sequence[Scope]) -> None:
     """So that a team that was filled today does not read as one that did nothing."""
     shown = (await _page(api)).body.decode()
     assert "Counts for each member from the day they joined; the first joined on 2 July 2026" in shown

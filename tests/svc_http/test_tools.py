@@ -154,9 +154,7 @@ def test_every_message_is_answered_whole_behind_the_same_headers(server: Server,
         (b"{}", {"Authorization": ""}, 401),
     ],
 )
-def test_a_message_is_refused_as_the_api_refuses_anything(
-    server: Server, body: bytes, more: dict[str, str], status: int
-) -> None:
+def test_a_message_is_refused_as_by_the_api(server: Server, body: bytes, more: dict[str, str], status: int) -> None:
     headers = {"Content-Type": "application/json", **ACCEPTED, **more}
     answer = server.api.post("/mcp", content=body, headers=headers)
     assert answer.status_code == status, answer.text

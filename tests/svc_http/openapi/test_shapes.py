@@ -125,9 +125,7 @@ def described(answer: Answer, method: str, path: str) -> Any:
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-async def test_every_read_is_as_described(
-    house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any
-) -> None:
+async def test_each_read_is_described(house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any) -> None:
     """Nothing that is not named, nothing of another type; of nothing, of one sub-session, and of a month of work."""
     await history(house, intake, tmp_path)
     ids = [row["sub_session_id"] for row in (await api.get(f"{LIST}?{MONTHS}&limit=20")).json]

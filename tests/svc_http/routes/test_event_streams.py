@@ -166,9 +166,7 @@ async def test_a_comment_comes_every_fifteen_seconds(house: House, autojump_cloc
     assert len(client.stream.comments) == 1 + 6 + 4
 
 
-async def test_nobody_is_told_of_another_developers_sub_sessions(
-    house: House, autojump_clock: MockClock, opened: Opened
-) -> None:
+async def test_nobody_is_told_of_anothers_work(house: House, autojump_clock: MockClock, opened: Opened) -> None:
     """Not within the organization, nor outside of it."""
     hers, others = opened(), [opened(key=key) for key in (BEN_KEY, EVE_KEY)]
     await trio.sleep(1)
@@ -198,9 +196,7 @@ async def test_a_stream_ends_with_its_key(house: House, autojump_clock: MockCloc
     assert hers.stream.told == [], "what happens between two heartbeats is looked up after the key is"
 
 
-async def test_a_fault_ends_its_stream_and_the_next_one_works(
-    house: House, autojump_clock: MockClock, opened: Opened
-) -> None:
+async def test_a_fault_ends_its_stream_alone(house: House, autojump_clock: MockClock, opened: Opened) -> None:
     """The log knows why, the client only that it is to come again."""
     client = opened()
     await trio.sleep(1)

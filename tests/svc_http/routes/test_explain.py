@@ -12,8 +12,10 @@ from aggregates.event import Event, Words
 from projections.explain.boundary import KEPT_MAX
 from svc_http.app import build_api
 from tests.fuzz.odd import examples
+from tests.pages import written
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.basics import ANA, ANA_SCOPE
+from tests.support.explained import demo_page
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.household import import_demo
 from tests.svc_http.house import DIGESTER, Caller, House, bearer, prompt
@@ -118,6 +120,15 @@ async def test_each_of_the_demo_can_be_checked(house: House, api: Caller, tmp_pa
     assert len(found) > 20
     for shown in found:
         check(house.events, shown)
+
+
+async def test_the_page_tells_what_the_demo_gives() -> None:
+    """But for a quarter of its lines, as other weights may change some."""
+    given, lines = (await demo_page()).splitlines(), written("explanations").splitlines()
+    stale = [line for line in lines if line and line not in given]
+    assert len(stale) <= len(lines) / 4, "it has aged; python -m tests.pages explanations writes it anew"
+    best, worst = (line for line in given if line.startswith("## "))
+    assert (best.endswith(", complete"), worst.endswith(", not complete")) == (True, True)
 
 
 @examples(12)

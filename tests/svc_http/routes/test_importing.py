@@ -19,21 +19,13 @@ def exchange(**record: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *(exchange(**{name: " "}) for name in ("record_id",)),
-        *(exchange(**{name: value}) for name in ("record_id", "model", "tool") for value in ("x" * 1_025, 1)),
-        *(exchange(**{name: value}) for name in ("input_tokens", "duration_ms") for value in (-1, 10**12 + 1, 0.5)),
-        *(exchange(at_us=value) for value in (-1, 10**18)),
-        exchange(kind="other thing"),
-        exchange(status_code=1_000),
-        exchange(cost_usd_nano=10**15 + 1),
-        exchange(origin=0),
+        *(exchange(record_id=value) for value in (" ", "x" * 1_025, 1)),
+        *(exchange(input_tokens=value) for value in (-1, 10**12 + 1, 0.5)),
+        *(exchange(**{name: value}) for name, value in (("at_us", 10**18), ("kind", "other thing"), ("origin", 0))),
         {"agent_session_id": " "},
         {"agent_session_id": "s", "drafts": [{"record": RECORD, "more": [["a", -1, 0]]}]},
         {"agent_session_id": "s", "drafts": [{"record": RECORD, "more": [["a", 1, 0]] * 501}]},
-        *(
-            {"agent_session_id": "s", "prompt": PROMPT | more}
-            for more in ({"text": " "}, {"at_us": -1}, {"line_id": ""})
-        ),
+        *({"agent_session_id": "s", "prompt": PROMPT | more} for more in ({"text": " "}, {"line_id": ""})),
         {"agent_session_id": "s", "prompt": PROMPT, "answer": {"text": "Done.", "at_us": 1, "elapsed_ms": -1}},
     ],
 )

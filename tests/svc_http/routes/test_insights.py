@@ -21,9 +21,7 @@ async def payload(caller: Caller, query: str = WEEK) -> Any:
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-async def test_every_history_fits_the_shape(
-    house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any
-) -> None:
+async def test_histories_fit_the_shape(house: House, intake: Caller, api: Caller, tmp_path: Path, history: Any) -> None:
     """By all three routes, on both listeners, the same; `scope` changes nothing."""
     await history(house, intake, tmp_path)
     wanted = await payload(api, "from=2026-07-01&to=2026-08-31")

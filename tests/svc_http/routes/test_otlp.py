@@ -156,9 +156,7 @@ async def test_a_body_beyond_its_bound_is_413(house: House, intake: Caller, pack
     assert (str(EXPORT_BYTES_MAX) in answer.message, house.events) == (True, [])
 
 
-async def test_more_records_than_an_export_may_hold_are_413(
-    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_many_records_are_413(house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of them is stored."""
     monkeypatch.setattr(otlp, "RECORDS_MAX", 3)
     records = [claude("api_request", {"n": number}) for number in range(4)]
@@ -219,9 +217,7 @@ async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> No
     assert sorted(str(event.agent_session_id) for event in captured(tired)) == [f"s{number}" for number in range(9)]
 
 
-async def test_of_many_large_exports_few_may_wait(
-    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_many_large_exports_few_wait(house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond, 503 at once, with the time after which to try again; what was given back is there for the next."""
     body = large()
     monkeypatch.setattr(bodies, "BODIES_BYTES_MAX", 2 * (len(body) - bodies.SMALL_BYTES_MAX))

@@ -304,9 +304,7 @@ BAD_TITLES: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("body", "named"), BAD_TITLES)
-async def test_a_title_that_cannot_be_is_refused(
-    house: House, intake: Caller, api: Caller, body: object, named: str
-) -> None:
+async def test_a_wrong_title_is_refused(house: House, intake: Caller, api: Caller, body: object, named: str) -> None:
     """400 that names the field; nothing changes."""
     name = await a_sub_session(intake)
     known = len(house.events)

@@ -108,9 +108,7 @@ LIVE = {
 
 @pytest.mark.parametrize("window", ["daily", "weekly", "monthly"])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Seoul"])
-async def test_a_report_says_what_the_live_pages_say(
-    shop: Workshop, ana: Caller, tmp_path: Path, window: Any, zone: str
-) -> None:
+async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Path, window: Any, zone: str) -> None:
     """Every section, of the current window, against the page's own answer."""
     await shop.administer(ChangeDeveloper(developer_id=ANA, timezone=zone))
     await worked(shop, tmp_path)
@@ -133,9 +131,7 @@ async def test_a_report_says_what_the_live_pages_say(
         assert said["coaching"]["items"]
 
 
-async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
-    shop: Workshop, ana: Caller, tmp_path: Path
-) -> None:
+async def test_weak_habits_come_with_a_prompt_that_missed_them(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
     """The weakest first, in the language asked for; what was asked for is what the figures are about."""
     await worked(shop, tmp_path)
     made = []
@@ -153,9 +149,7 @@ async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
 
 
 @pytest.mark.parametrize("fault", ["archive", "file", "views", "a bug"])
-async def test_a_source_that_cannot_be_read_is_said_and_then_it_works_again(
-    shop: Workshop, ana: Caller, fault: str
-) -> None:
+async def test_an_unreadable_source_is_said_and_then_it_works_again(shop: Workshop, ana: Caller, fault: str) -> None:
     """Exactly the failed shape, with nothing of what went wrong; once it is repaired, a new one is made."""
     secret = "/var/lib/svc/archive: permission denied"
     shop.archive_away = secret if fault == "archive" else None

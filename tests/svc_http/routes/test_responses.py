@@ -51,9 +51,7 @@ _TEXTS = (("response_text", "Something else."), ("response_text", None), ("model
 
 
 @pytest.mark.parametrize(("field", "value"), [*_TEXTS, *((each, 1) for each in _COUNTS)])
-async def test_different_content_for_an_answered_prompt(
-    house: House, intake: Caller, field: str, value: object
-) -> None:
+async def test_other_content_for_an_answered_prompt(house: House, intake: Caller, field: str, value: object) -> None:
     """409: the text and each of the seven managed fields belong to the content. The same again is 204: absent and
     null are the same, as are 5 and 5.0."""
     prompt_id = await capture(intake)
