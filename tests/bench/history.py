@@ -5,7 +5,7 @@ as Claude Code sends them. A session is twelve turns and claims its name once. T
 turns are three minutes apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
@@ -24,7 +24,6 @@ from aggregates.telemetry.export import Export
 from svc.actors.actors import Streams
 from svc.log.codec import NewEvent
 from svc.log.opening import open_log
-from svc.log.store import EventStore
 from svc.log.vault import Vault
 from tests.support.process import THIS_TREE
 from tests.support.work import api_request, export, prompt_text, record, tool_decision, tool_result
@@ -57,39 +56,23 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
     scope = Scope(UUID(made.organization_id), UUID(made.developer_id))
     store, vault = open_log(var)
     with closing(store):
-        writer, turns = _Writer(store, vault), events // TURN_EVENTS
+        streams, staged, turns = Streams(store), list[NewEvent](), events // TURN_EVENTS
         for turn in track(range(turns), f"writing {events:,} events", transient=True):
             session = mix.session(turn)
             mine = session % mix.developers == 0
             other = uuid5(_NAMESPACE, f"dev {session % mix.developers}")
             whose = scope if mine else Scope(scope.organization_id, other)
             at_us = end_us - (turns - turn) * mix.turn_us
-            writer.write(_turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us), end_us)
-        writer.commit()
+            for sent_us, command in _turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us):
+                context = Context(min(sent_us, end_us), vault.digester(command.developer_id), redaction=True)
+                decision = decide(command, streams.states(touched_streams(command)), context)
+                staged += streams.stage(decision.events)
+                streams.adopt()
+            if len(staged) >= COMMIT_EVENTS:
+                store.append(staged)
+                staged = []
+        store.append(staged)
     return made.key
-
-
-class _Writer:
-    """Decides and stores, many facts to a commit."""
-
-    def __init__(self, store: EventStore, vault: Vault) -> None:
-        self._store = store
-        self._vault = vault
-        self._streams = Streams(store)
-        self._staged: list[NewEvent] = []
-
-    def write(self, commands: Sequence[Timed], end_us: int) -> None:
-        for at_us, command in commands:
-            context = Context(min(at_us, end_us), self._vault.digester(command.developer_id), redaction=True)
-            decision = decide(command, self._streams.states(touched_streams(command)), context)
-            self._staged += self._streams.stage(decision.events)
-            self._streams.adopt()
-        if len(self._staged) >= COMMIT_EVENTS:
-            self.commit()
-
-    def commit(self) -> None:
-        self._store.append(self._staged)
-        self._staged = []
 
 
 def _turn(turn: int, session: str, scope: Scope, vault: Vault, at_us: int) -> list[Timed]:

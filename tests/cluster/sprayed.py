@@ -69,7 +69,6 @@ class Together(Child):
     def __init__(self, nodes: Sequence[Child]) -> None:
         self.nodes = nodes
         self.pid = nodes[0].pid
-        self.stdout = None
 
     def send_signal(self, number: int) -> None:
         for node in self.nodes:

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,19 +26,16 @@ FINISHED = 7  # the exit code where there was no n-th
 
 def die_before(number: int, *places: tuple[Any, str]) -> None:
     """Count the calls of these functions, and end without a word before one of them."""
-    left = [number]
+    calls = count(1)
     for owner, name in places:
-        setattr(owner, name, _counted(getattr(owner, name), left))
+        real = getattr(owner, name)
 
+        def counted(*args: Any, real: Any = real, **kwargs: Any) -> Any:
+            if next(calls) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
 
-def _counted(real: Callable[..., Any], left: list[int]) -> Callable[..., Any]:
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args, **kwargs)
-
-    return counted
+        setattr(owner, name, counted)
 
 
 async def main(var: Path, work: str, number: int) -> None:

@@ -246,7 +246,7 @@ class Program(NamedTuple):
         given, out, err = files
         env = {**environment(), **self.told, **told}
         if not self.command:
-            return Child(_warm().start(arguments, env, given, out, err), None)
+            return Child(_warm().start(arguments, env, given, out, err))
         command = [*around, *self.command, *arguments]
         return subprocess.Popen(command, env=env, stdin=given, stdout=out, stderr=err, start_new_session=True)
 

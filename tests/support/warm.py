@@ -24,10 +24,9 @@ REQUEST_BYTES_MAX = 200_000
 class Child:
     """A process that runs, as far as tests look at one."""
 
-    def __init__(self, status: IO[str], stdout: IO[str] | None) -> None:
+    def __init__(self, status: IO[str]) -> None:
         self._status = status
         self.pid = int(status.readline())
-        self.stdout = stdout
         self._code: int | None = None
 
     def send_signal(self, number: int) -> None:

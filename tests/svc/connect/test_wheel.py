@@ -55,11 +55,10 @@ def typed(program: Path, home: Path, *arguments: str, **more: str) -> str:
 
 
 def hooked(command: str, home: Path, told: dict[str, Any]) -> str:
-    done = subprocess.run(
-        command, shell=True, input=json.dumps(told), text=True, capture_output=True, env=environment(home)
-    )
+    how: dict[str, Any] = {"shell": True, "text": True, "capture_output": True, "env": environment(home)}
+    done = subprocess.run(command, input=json.dumps(told), **how)
     assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    return str(done.stdout)
 
 
 @pytest.mark.process
@@ -134,9 +133,12 @@ def run_script(home: Path, told: str = "{}") -> subprocess.CompletedProcess[str]
 
 
 def test_its_script_runs_the_program_that_was_noted(tmp_path: Path) -> None:
-    """With the hook's input on its standard input; without a program nothing happens."""
+    """With the hook's input on its standard input. Without a program it says so at a session's start, in the form that
+    the agent shows its user; at every other event it stays silent."""
     assert os.access(PLUGIN / "scripts/hook.sh", os.X_OK)
-    assert run_script(tmp_path).stdout == ""
+    said = json.loads(run_script(tmp_path, '{"hook_event_name":"SessionStart"}').stdout)
+    assert "svc is not installed here" in said["systemMessage"]
+    assert run_script(tmp_path, '{"hook_event_name":"Stop"}').stdout == ""
     program = tmp_path / "svc with a blank"
     program.write_text('#!/bin/sh\necho "$@" $(cat)\n')
     (tmp_path / ".config/svc").mkdir(parents=True)
@@ -144,10 +146,3 @@ def test_its_script_runs_the_program_that_was_noted(tmp_path: Path) -> None:
     assert run_script(tmp_path).stdout == ""
     program.chmod(0o755)
     assert run_script(tmp_path).stdout == "hook claude-code {}\n"
-
-
-def test_its_script_says_at_a_sessions_start_that_svc_is_missing(tmp_path: Path) -> None:
-    """In the form that the agent shows its user; at every other event it stays silent."""
-    said = json.loads(run_script(tmp_path, '{"hook_event_name":"SessionStart"}').stdout)
-    assert "svc is not installed here" in said["systemMessage"]
-    assert run_script(tmp_path, '{"hook_event_name":"Stop"}').stdout == ""
