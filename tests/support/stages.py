@@ -2,13 +2,25 @@
 
 from collections.abc import Iterable
 from typing import Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from aggregates.event import Digester, Span, packed
+from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.turns.turn import CapturedResponse, FileWork, ModelUsage, Observation, ToolEffect, ToolUse, Turn, Work
+from aggregates.turns.turn import (
+    ANSWERED,
+    CapturedResponse,
+    FileWork,
+    ModelUsage,
+    Observation,
+    Opening,
+    ToolEffect,
+    ToolUse,
+    Turn,
+    Work,
+)
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation
 
 DIGESTER = Digester(b"stages")
@@ -18,6 +30,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 SPAN = Span(0, 4)
 NOTHING = Work()
+NAMES = UUID("8c1a52d8-1f0c-5c0e-9f6f-3d1f8c0b2a11")
 
 
 def uuid(number: int) -> UUID:
@@ -102,6 +115,46 @@ def bare_turn(turn_id: UUID, started_us: int, position: int, **fields: Any) -> T
     usual |= {"agent_session_id": "session", "last_activity_us": started_us, "agent_us": started_us}
     usual |= {"capture_id": turn_id, "answered": False, "work": NOTHING}
     return Turn(turn_id=turn_id, started_us=started_us, position=position, **(usual | fields))
+
+
+def turn(
+    text: str | None = "Add a flag that prints the version",
+    *,
+    place: int = 1,
+    answer: str | None = "Done. All tests pass.",
+    marks: str = "",
+    mutating: int = 0,
+    tool_calls: int = 0,
+    lines: int = 0,
+    repeats: int = 0,
+    files: tuple[str, ...] = (),
+    changed: tuple[str, ...] = (),
+    opening: Opening | None = None,
+) -> Turn:
+    """A turn; `marks` are followed by an answer where there is one."""
+    touched = {DIGESTER.number(path): 1 if path in changed else 0 for path in (*files, *changed)}
+    work = Work(
+        marks=marks,
+        tool_calls=tool_calls or len(touched),
+        mutating_calls=mutating,
+        lines_added=lines,
+        repeats_before_stop=repeats,
+        files=tuple(FileWork(digest, 0, Span(0, 0), touched[digest], 0, 0) for digest in sorted(touched)),
+        observed=bool(marks or tool_calls or touched),
+    )
+    return bare_turn(
+        uuid5(NAMES, f"{place}:{text}"),
+        place * 60_000_000,
+        place,
+        last_activity_us=place * 60_000_000 + 1,
+        agent_us=place * 60_000_000 + 1,
+        prompt=None if text is None else read_prompt(text, DIGESTER),
+        response=None if answer is None else read_response(answer, DIGESTER),
+        response_position=None if answer is None else place + 100,
+        answered=answer is not None or ANSWERED in marks,
+        work=work,
+        opening=opening,
+    )
 
 
 def turn_at(

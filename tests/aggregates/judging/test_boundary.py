@@ -23,8 +23,7 @@ from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
-from tests.support.judging import turn
-from tests.support.stages import HOUR, MINUTE, SECOND, SPAN, prompt, response, turn_at, worked
+from tests.support.stages import HOUR, MINUTE, SECOND, SPAN, prompt, response, turn, turn_at, worked
 from tests.support.tables import table
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from aggregates.judging.outcome import TriviaReason, countable, substance
 from aggregates.turns.turn import Turn, Work
-from tests.support.judging import turn
+from tests.support.stages import turn
 from tests.support.tables import table
 
 ASKED = "What does this module do?"

@@ -41,7 +41,7 @@ from aggregates.judging.outcome import (
 from aggregates.judging.rubric import JudgeAnswered, answered_outcome
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
-from tests.support.judging import turn
+from tests.support.stages import turn
 from tests.support.tables import table
 
 NEXT_GOAL = turn("Add a chart to the weekly report page", place=9)

@@ -31,7 +31,7 @@ from aggregates.reading.verdicts import (
     said_booleans,
 )
 from aggregates.scores.grades import grade_text
-from tests.support.judging import DIGESTER, turn
+from tests.support.stages import DIGESTER, turn
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
 WORDS = (

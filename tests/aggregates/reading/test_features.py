@@ -25,7 +25,7 @@ from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
 from aggregates.reading.verdicts import INTENTS, BooleanName, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
-from tests.support.judging import DIGESTER
+from tests.support.stages import DIGESTER
 
 RUBRIC = Path(verdicts.__file__).with_name("rubric.json")
 PIECES = st.sampled_from(

@@ -8,7 +8,7 @@ from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import TOKENS_MAX
-from tests.support.judging import DIGESTER
+from tests.support.stages import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
 

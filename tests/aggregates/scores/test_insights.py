@@ -9,7 +9,7 @@ from aggregates.judging.outcome import leading_against
 from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, corrected, had_friction, pays, times_at_once
-from tests.support.judging import turn
+from tests.support.stages import turn
 
 AT_ONCE = [
     # turns as (session, start, end), how often a second session became active beside another

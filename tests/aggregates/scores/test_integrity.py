@@ -25,7 +25,7 @@ from aggregates.scores.integrity import (
     turn_evidence,
 )
 from aggregates.turns.turn import FileWork, Work
-from tests.support.judging import turn
+from tests.support.stages import turn
 from tests.support.tables import table
 
 SECOND = 1_000_000

@@ -1,8 +1,14 @@
-"""A newcomer's first hour in a minute: demo, serve, connect, hook, import, scores, backup, restore, stop."""
+"""A newcomer's first hour in a minute: demo, serve, connect, hook, import, scores, backup, restore, stop.
+
+python -m tests.smoke COMMAND…    (the source tree or the binary, in a temporary folder)
+"""
 
 import json
 import os
 import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -128,3 +134,16 @@ def _figures(server: Server) -> list[Any]:
     """What must be the same wherever the log is."""
     names = ("score", "skill", "insight/summary", "trivia")
     return [server.goals(), *(read(server, f"/v1/score_v3/{name}?window=monthly") for name in names)]
+
+
+def say(sentence: str) -> None:
+    print(sentence, flush=True)
+
+
+if __name__ == "__main__":
+    program, *arguments = sys.argv[1:]
+    found = str(Path(program).absolute()) if "/" in program else program  # whatever folder it is then started in
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="svc-smoke-") as folder:
+        smoke(newcomer((found, *arguments), Path(folder)), say)
+    say(f"all of it in {time.monotonic() - begun:.0f} s")
