@@ -211,17 +211,22 @@ class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     ratio: float | None  # priced of all; None where there are none
 
 
-class TeamCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a team spent in a window, and in the one before."""
+class Spending(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the requests of a window came to, from the archive and from what is not archived."""
 
     is_partial: bool
-    prev_is_partial: bool
     read_coverage: Coverage
+    rollup: Rollup
+    pricing_coverage: PricingCoverage
+
+
+class TeamCost(Spending, frozen=True, kw_only=True):
+    """What a team spent in a window, and in the one before."""
+
+    prev_is_partial: bool
     prev_read_coverage: Coverage
     cost_ranking_available: bool
-    rollup: Rollup
     members: list[Member]  # by cost, the highest first, where everybody's is known; else by name
-    pricing_coverage: PricingCoverage
     prev_cost_usd: float | None
 
 

@@ -18,7 +18,7 @@ from aggregates.reports.prose import Narration, NarrativeStatus
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import Window, iso
 from projections.derive.sub_session_rows import Detail, PromptDetail
-from projections.prices import Coverage, PricingCoverage, Reading, Rollup, team_cost
+from projections.prices import Reading, Spending, team_cost
 from projections.reader import Reader, TextRef, bodies, bound
 from projections.scores import activity, score
 from projections.scores.skill import ShownHabit, Skill, best_shown, insight_summary, newest_missed, skill, top_prompts
@@ -31,15 +31,6 @@ ROWS_MAX = 200
 HABITS_SHOWN = 3
 LABELLED_MAX = 500  # sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts
 _WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the period
-
-
-class Spending(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the period's requests came to, read like a team's cost: from the archive, and from what is not archived."""
-
-    is_partial: bool
-    read_coverage: Coverage
-    rollup: Rollup
-    pricing_coverage: PricingCoverage
 
 
 class MissedPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

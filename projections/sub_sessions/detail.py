@@ -10,7 +10,7 @@ from aggregates.judging.rubric import own_standing
 from aggregates.reading.verdicts import Intent
 from aggregates.times import iso
 from aggregates.turns import turn as marks
-from aggregates.turns.turn import UNKNOWN_MODEL
+from aggregates.turns.turn import UNKNOWN_MODEL, Turn
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader, TextRef, bodies
@@ -246,32 +246,7 @@ NAMES: Mapping[str, str] = {
 """What is told of a turn's course; that a request was answered goes without saying."""
 
 
-class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
-    prompt_id: str
-    started_us: int
-    steps: list[str]
-    edits: int
-    lines_added: int
-    lines_removed: int
-    tool_calls: int
-    tool_errors: int
-    answered: bool
-    observed: bool  # whether anybody told of the work; else nothing above is known to be zero
-
-
-def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown] | None:
-    """The turns in time order; None where the developer has no such sub-session."""
+def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[Turn]:
+    """The turns in time order; none where the developer has no such sub-session."""
     current = goals.resolve(reader, scope, sub_session_id)
-    if current is None:
-        return None
-    work = ("edits", "lines_added", "lines_removed", "tool_calls", "tool_errors", "observed")
-    return [
-        TurnShown(
-            prompt_id=prompt_id(turn),
-            started_us=turn.started_us,
-            steps=[NAMES[mark] for mark in turn.work.marks if mark in NAMES],
-            answered=turn.answered,
-            **{name: getattr(turn.work, name) for name in work},
-        )
-        for turn in goals.turns_in(reader.db, str(current))
-    ]
+    return [] if current is None else goals.turns_in(reader.db, str(current))

@@ -15,7 +15,7 @@ from aggregates.sub_sessions.sub_session import EditTitle, GapOverridden, Overri
 from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
-from projections.sub_sessions.detail import PromptRow, course, prompt_rows, sub_session_detail
+from projections.sub_sessions.detail import NAMES, PromptRow, course, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError, found
@@ -121,7 +121,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         lambda reader, scope: (
             goal_row(reader, scope, goal_id),
             sub_session_detail(reader, scope, goal_id),
-            course(reader, scope, goal_id) or [],
+            course(reader, scope, goal_id),
             prompt_rows(reader, scope, goal_id, PAGE_ROWS, offset) or [],
             explanation(reader, scope, goal_id, rules_version),
         )
@@ -129,11 +129,9 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     if row is None or detail is None or explained is None:
         raise HttpError(404, _NOT_YOURS)
     own = {each.prompt_id: each for each in explained.rubric.prompts}
-    by_prompt = {each.prompt_id: each for each in turns}
     shown = [
-        {"number": at, "turn": by_prompt[each.prompt_id]} | _words_of(each, own.get(each.prompt_id), everything)
+        {"number": at} | _words_of(each, own.get(each.prompt_id), everything)
         for at, each in enumerate(prompts, offset + 1)
-        if each.prompt_id in by_prompt
     ]
     return await call.show(
         "goal.html",
@@ -146,6 +144,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         turns_shown=PAGE_ROWS,
         turns=len(turns),
         strip=turns[:STRIP_TURNS],
+        names=NAMES,
         more=len(turns) > offset + len(shown),
         reason=REASONS[row.trivia_reason or "unclassified"],
         said_words=SAID_WORDS,

@@ -8,7 +8,7 @@ import pytest
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.score import newest_at
-from projections.sub_sessions.detail import course
+from projections.sub_sessions.detail import NAMES, course
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
@@ -116,8 +116,9 @@ def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
 
 def test_a_turn_tells_what_was_done_in_it(month: Month) -> None:
     """Of one that nobody saw nothing is said; of somebody else's there is none."""
-    ((turn,), (unseen,)) = (course(month.reader, ANA, each) or [] for each in (month.failed, month.asked))
-    assert (turn.steps, turn.edits, turn.lines_added, turn.tool_calls) == (["change", "check failed"], 1, 12, 2)
-    assert (turn.answered, turn.observed, turn.started_us) == (True, True, MONDAY + HOUR)
-    assert (unseen.steps, unseen.observed, unseen.answered) == ([], False, False)
-    assert course(month.reader, BEN, month.failed) is None
+    ((turn,), (unseen,)) = (course(month.reader, ANA, each) for each in (month.failed, month.asked))
+    work, steps = turn.work, [NAMES[mark] for mark in turn.work.marks if mark in NAMES]
+    assert (steps, work.edits, work.lines_added, work.tool_calls) == (["change", "check failed"], 1, 12, 2)
+    assert (turn.answered, work.observed, turn.started_us) == (True, True, MONDAY + HOUR)
+    assert (NAMES.keys() & unseen.work.marks, unseen.work.observed, unseen.answered) == (set(), False, False)
+    assert course(month.reader, BEN, month.failed) == []
