@@ -281,8 +281,7 @@ def _views_at_hand() -> Iterator[None]:
 
 def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
     same = (
-        *("gateway_url", "anthropic_base_url", "dashboard_url", "environment"),
-        *("capture_prompts", "capture_responses", "channels", "access_log"),
+        "gateway_url anthropic_base_url dashboard_url environment capture_prompts capture_responses channels access_log"
     )
     return ports.PublicSettings(
         internal_secret=secret,
@@ -290,7 +289,8 @@ def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
         version=__version__,
         api_hosts=frozenset(settings.api_hosts.lower().split()),
         rules_version=RULES_VERSION,
-        **{name: getattr(settings, name) for name in same},
+        access_log=settings.access_log,
+        **{name: getattr(settings, name) for name in same.split()},
     )
 
 

@@ -39,8 +39,7 @@ from svc_http.app import build_api, build_intake
 from svc_http.pages.words import here_only
 
 SWITCH_SECONDS = 0.0005
-"""How long Python lets one thread of a server run before another gets its turn. At its usual 5 ms a capture beside
-the projector costs a fifth more processor time, and its p99 is up to twice as long."""
+"""How long one thread runs before another gets its turn: at the usual 5 ms the p99 of a capture is twice as long."""
 STOP_SECONDS = 3.0  # how long open requests may take once the server is asked to stop; all is over within 5 s
 HEADER_BYTES_MAX = 32 * KIB_BYTES  # A request's line and headers together
 BODY_PIECES_WAITING_MAX = 1  # of 64 KiB, read ahead of a route: a hundred senders would stop the others

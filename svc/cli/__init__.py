@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     hidden: bool = False
 
 
-COMMANDS = {
+COMMANDS = {  # in the order of the help
     "init": Entry("serving", "Set up a folder without serving it."),
     "serve": Entry("serving", "Run the server; an empty folder is set up first."),
     "connect": Entry("connecting", "Have an agent send what it does."),
@@ -61,11 +61,9 @@ COMMANDS = {
     "demo": Entry("demo", "Show the scores of two imaginary developers."),
     "build-views": Entry("replaying", "Build the views anew from the log.", hidden=True),
 }
-"""In the order of the help."""
 
 
-EXPECTED = (Mendable, OSError)
-"""Errors that a person can do something about: shown as one sentence, without a traceback."""
+EXPECTED = (Mendable, OSError)  # a person can do something about them: shown as one sentence, without a traceback
 
 
 @contextlib.contextmanager

@@ -205,9 +205,8 @@ def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:
     if found:
         raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {_some(found)}")
     command = "org" if what == "organization" else what
-    raise NotFound(
-        f"there is no {what} {named!r}; there is {_some(names.values())} (`svc {command} list` shows their ids)"
-    )
+    there = f"there is {_some(names.values())} (`svc {command} list` shows their ids)"
+    raise NotFound(f"there is no {what} {named!r}; {there}")
 
 
 def _some(names: Iterable[str]) -> str:

@@ -103,9 +103,8 @@ def connect(
     try:
         capture = connections.Capture() if offline else server.config().capture
     except connections.NotAnswered as error:
-        raise connections.NotAnswered(
-            f"{error}. Is `svc serve` running there? --offline sets it up without asking"
-        ) from error
+        hint = "Is `svc serve` running there? --offline sets it up without asking"
+        raise connections.NotAnswered(f"{error}. {hint}") from error
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     _confirm(yes or not any(each.changed for each in rewrites))

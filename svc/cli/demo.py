@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 SHOWN = (("score", "--days", "31"), ("habits", "--days", "31"), ("goals", "--limit", "8"))
 DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
 _MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
-_SETTLED = timedelta(minutes=45)
-"""How long before now the last session ends, at the latest: by then it is settled and judged."""
+_SETTLED = timedelta(minutes=45)  # so long before now the last session ends at the latest: by then it is judged
 _BETWEEN = timedelta(minutes=12)
 
 Line = dict[str, Any]  # a line of a transcript

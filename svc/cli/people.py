@@ -36,7 +36,7 @@ NEW_KEY = [
     click.Option(["--organization"], metavar="ORG", help=_WHERE),
     click.Option(["--name"], help="What the key is for."),
 ]
-SHOWN = {
+SHOWN = {  # kind of record → the fields that its table shows
     "organization": "name id text_leaves redaction retention_days_telemetry retention_days_text team_minimum",
     "developer": "display_name id timezone language report_schedules activation",
     "membership": "developer developer_id organization_id role started_at ended_at",
@@ -44,7 +44,6 @@ SHOWN = {
     "team-membership": "developer developer_id started_at ended_at",
     "key": "id key_start name developer developer_id issued_at expires_at last_used_on revoked",
 }
-"""Kind of record → the fields that its table shows."""
 org, developer, member, team, key = (Family(each) for each in ("org", "developer", "member", "team", "key"))
 
 

@@ -204,10 +204,8 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join, --kind K or --take-back")
     if split == 1:
         raise click.UsageError("prompt 1 begins the goal already; --split takes 2 or more")
-    body: Found = {
-        "field": "completion" if said in ("mark_complete", "mark_incomplete") else "boundary",
-        "action": said,
-    }
+    field = "completion" if said in ("mark_complete", "mark_incomplete") else "boundary"
+    body: Found = {"field": field, "action": said}
     if split is not None:
         body |= {"action": "split_at_turn", "payload": {"split_turn_idx": split - 1}}
     elif kind is not None:
@@ -216,9 +214,8 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
     if said == "clear":
         words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
         if not words:
-            raise Refused(
-                f"you have said nothing of goal {goal} that could be taken back; `svc why {goal}` explains it"
-            )
+            nothing = f"you have said nothing of goal {goal} that could be taken back"
+            raise Refused(f"{nothing}; `svc why {goal}` explains it")
         body["field"] = words[-1]["field"]  # the newest word that stands
     before = ask(server, f"{_V3}/score", **last_days(DAYS))
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)

@@ -175,9 +175,8 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
                 "in time); keep the master key file as safe as that, and see docs/cluster.md"
             )
         manifest = back_up(settings.var_path, target, heard)
-    common.tell(
-        manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}"
-    )
+    held_now = f"{len(manifest.files)} files and the log up to position {manifest.head}"
+    common.tell(manifest, as_json, f"{target} holds {held_now}")
 
 
 @click.command("restore", cls=Command, example="svc restore /backups/svc-2026-01-05.tar --var /srv/svc")
@@ -198,9 +197,8 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
                 if not there:
                     path.rmdir()
             raise
-    common.tell(
-        manifest, as_json, f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it"
-    )
+    said = f"{path} holds the log up to position {manifest.head}; `svc serve --var {path}` starts it"
+    common.tell(manifest, as_json, said)
 
 
 @click.command("verify", cls=Command, example="svc verify --var /srv/svc")
@@ -259,9 +257,8 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
         if not yes:
             click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
         carried_out(settings, store, developer_id)
-    common.tell(
-        {"developer_id": developer_id}, as_json, f"the texts of {who} are gone; old backups may still hold them"
-    )
+    said = f"the texts of {who} are gone; old backups may still hold them"
+    common.tell({"developer_id": developer_id}, as_json, said)
 
 
 @contextlib.contextmanager

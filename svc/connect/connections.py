@@ -76,9 +76,8 @@ def known_key(url: str | None = None) -> str:
     if len(known) == 1:
         return known.pop()
     which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
-    raise Refused(
-        f"{which} with SVC_KEY or --key; the server showed one at its first start, `svc key issue` makes more"
-    )
+    hint = "the server showed one at its first start, `svc key issue` makes more"
+    raise Refused(f"{which} with SVC_KEY or --key; {hint}")
 
 
 class NotAnswered(Mendable):
@@ -149,9 +148,8 @@ class Server:
         asked = self.asked("GET", "/v1/plugin/config")
         # Only the API says whether it is ready.
         if asked.status == 404 and self.asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status in (200, 503):
-            raise NotAnswered(
-                f"{self.url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
-            )
+            hint = "use the address after `intake=` that `svc serve` shows"
+            raise NotAnswered(f"{self.url} is the API of svc, not its intake: {hint}")
         try:
             return msgspec.json.decode(accepted(asked, "/v1/plugin/config"), type=Config)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -29,13 +29,11 @@ _MAC = sys.platform == "darwin"
 MANAGED = Path("/Library/Application Support" if _MAC else "/etc")
 PLUGIN_FILES_MAX = 200
 PLUGIN_FILE_BYTES_MAX = 256 * 1024
-_INTAKE = (b"/v1/prompts", b"hook claude-code")
-"""What stands in a plugin that captures prompts for an intake, be it svc's own or another's."""
+_INTAKE = (b"/v1/prompts", b"hook claude-code")  # stands in a plugin that captures prompts, svc's own or another's
 _BACKGROUND = re.compile(r"\s*(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)\s+(?:\S*node\S*\s+)?\S*codex\S*\s(?:.*\s)?app-server\b")
 """How long a process has run as `ps` writes it, days and hours where there are any, and what it runs."""
 _HEADER = ("OTEL_EXPORTER_OTLP_HEADERS",)
-CLOCK_SECONDS_MAX = 60.0
-"""A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
+CLOCK_SECONDS_MAX = 60.0  # a clock that is further off puts prompts into the wrong order
 CLOCK_SECONDS_READ = 2.0  # the server tells its time in whole seconds: so much may be wrong about it
 READ_BACK_TRIES, READ_BACK_SECONDS = 20, 0.1  # behind a balancer another node answers, and knows it a little later
 Level = Literal["ok", "warning", "wrong"]

@@ -114,10 +114,7 @@ class Line(Timed, rename="camel", kw_only=True):
 
     @property
     def typed(self) -> str | None:
-        """The prompt as it was typed, a command as `/name arguments`, or what the agent wrote in a person's place.
-
-        None where the line is neither.
-        """
+        """The prompt as it was typed, a command as `/name arguments`, or what the agent wrote in a person's place."""
         match self.type:
             case "user" if not (self.is_meta or self.is_visible_in_transcript_only or self.means):
                 if any(block.type == "tool_result" for block in self.message.blocks):

@@ -120,11 +120,9 @@ class EventReader(Reader):
                 self._add(note("error", line.id, at_us, data.message, status_code=data.status_code, **by))
 
 
-_READ = frozenset(
-    {
-        *("session.start", "session.resume", "session.usage_record", "session.error", "user.message", "abort"),
-        *("assistant.message", "tool.execution_start", "tool.execution_complete"),
-    }
+_READ = (
+    *("session.start", "session.resume", "session.usage_record", "session.error", "user.message", "abort"),
+    *("assistant.message", "tool.execution_start", "tool.execution_complete"),
 )
 COPILOT = Format(
     *("copilot", "Copilot CLI sessions", "~/.copilot", "COPILOT_HOME", "session-state"),

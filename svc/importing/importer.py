@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from aggregates.telemetry.batches import Sender
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
-FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
-"""By the name that the agent has everywhere."""
+FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}  # by the agent's name
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
 
@@ -61,8 +60,7 @@ class ImportReport:
     records: int = 0
     tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_TOKENS, 0))  # of those that were observed
     unfinished: int = 0  # exchanges that were still being written; the next run takes them
-    repeated: int = 0
-    """Prompts that an earlier run had from another session's file; what they caused is not taken twice."""
+    repeated: int = 0  # prompts that an earlier run had from another session's file: what they caused is there
     created: int = 0  # prompts, responses and batches of records that are new
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
@@ -95,8 +93,7 @@ class Log(NamedTuple):
     """Takes exchanges as commands, and answers what became of those that are on disk by now, in their order."""
 
     sender: "Sender"
-    send: Callable[["AnyCapture"], Awaitable[Reply]]
-    """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
+    send: Callable[["AnyCapture"], Awaitable[Reply]]  # returns once it is on disk; waits where the actor is busy
 
     async def take(self, exchange: Exchange) -> list[Taken]:
         from aggregates.telemetry.batches import steps  # late: `svc import --help` waits for what stands above

@@ -30,16 +30,13 @@ from svc.outward import asked
 from svc.process import MIB_BYTES
 from svc_http.ports import NotRefreshed
 
-CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES
-"""A file of prices, or an answer from the network, unpacked; the maintained data take about 2 MiB."""
+CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES  # of a file, or of an answer unpacked; the maintained data take about 2 MiB
 CATALOG_FETCH_SECONDS = 45.0  # how long all of a fetch may take; a command that waits for it waits longer
 CATALOG_REDIRECTS_MAX = 5
-CATALOG_FIRST_REFRESH_SECONDS = 60.0
-"""After a start with prices: no haste, and a server that is started again and again asks nobody."""
+CATALOG_FIRST_REFRESH_SECONDS = 60.0  # after a start with prices: who starts again and again asks nobody
 CATALOG_REFRESH_SECONDS = 24 * 3_600.0  # list prices change some times a week
 CATALOG_RETRY_SECONDS = 3_600.0  # after a refresh that failed
-CATALOG_COMMANDS_MAX = 16
-"""Catalogs and orders to reprice that may wait: each may be 4 MiB, and is asked for by a person."""
+CATALOG_COMMANDS_MAX = 16  # catalogs and orders to reprice that may wait: each may be 4 MiB
 
 PACKAGE = "genai-prices"  # the setting for the maintained data, which is installed with this program
 _T = TypeVar("_T")

@@ -25,8 +25,7 @@ from svc.views.replay import Rebuilding
 
 FOLLOW_SECONDS = 0.25  # how often a node asks how far the log has come; it is woken earlier where another node appends
 FOLLOW_PAUSE_SECONDS = 0.02  # between two such questions, however often it is woken
-LEASE_RENEW_SECONDS = 4.0
-"""How often leases are renewed, and those that nobody holds taken: three tries before one ends."""
+LEASE_RENEW_SECONDS = 4.0  # how often leases are renewed, and those that nobody holds taken
 assert 3 * LEASE_RENEW_SECONDS < LEASE_SECONDS, "a lease outlives two renewals that failed"
 
 log = structlog.get_logger()

@@ -38,8 +38,7 @@ NOTICE_SECONDS = 20.0  # how long another server may take to hear of one report
 NOTICES_MAX = 8  # at a time: on Monday morning all weekly reports are finished at once
 NOTICES_WAITING_MAX = 1_000  # looked at in one read, the newest of each channel
 NOTICE_ANSWER_BYTES_MAX = 64 * KIB_BYTES  # of what a webhook's receiver answers; nothing of it is used
-NOTICE_STORE_SECONDS = 60.0
-"""How long it is tried to store that somebody was told; then they are told again after the next start."""
+NOTICE_STORE_SECONDS = 60.0  # how long it is tried to store that somebody was told, before it is told again
 
 SECRET_START = "whsec_"
 SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
@@ -52,9 +51,7 @@ class Refusal(NamedTuple):
     reason: str  # for the log: it names no address and quotes nobody
 
 
-Send = Callable[
-    [notices.Notice, Developer, int], Awaitable[Refusal | None]
-]  # tell a developer, at a time; None: it arrived
+Send = Callable[[notices.Notice, Developer, int], Awaitable[Refusal | None]]  # at a time; None: it arrived
 
 
 def senders_of(settings: Settings) -> Mapping[Channel, Send]:
@@ -69,9 +66,8 @@ def senders_of(settings: Settings) -> Mapping[Channel, Send]:
         found["email"] = lambda *about: _mail(server, *about)
     if settings.webhook_url is not None and settings.webhook_secret is not None:
         if not is_safe(settings.webhook_url):
-            raise SettingsError(
-                "webhook_url is no address to tell anything: write https://…, or http:// on this machine"
-            )
+            why = "webhook_url is no address to tell anything: write https://…, or http:// on this machine"
+            raise SettingsError(why)
         url, key = settings.webhook_url, webhook_key(settings.webhook_secret)
         found["webhook"] = lambda *about: _post(url, key, *about)
     return found

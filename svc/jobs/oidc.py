@@ -20,8 +20,7 @@ from svc.process import KIB_BYTES
 from svc.settings import Settings, SettingsError, is_safe, secret_in
 
 PROVIDER_SECONDS = 10.0  # how long one answer may take, of three while somebody waits for a page
-PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES
-"""A description takes some 5 KiB, ten keys 20, an id token with many groups 50."""
+PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES  # a description takes some 5 KiB, ten keys 20, a token with many groups 50
 PROVIDER_CALLS_MAX = 4  # at a time: whoever sends made-up codes holds up no thread but these
 PROVIDER_KNOWN_SECONDS = 3_600.0  # how long its description and keys are believed to be as they were
 PROVIDER_KEYS_SECONDS_MIN = 60.0  # A token of an unknown key has them asked for again, at most so often
@@ -79,28 +78,17 @@ class OidcProvider:
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
         discovered = await self._discovered()
-        query = {
-            "response_type": "code",
-            "client_id": self._client_id,
-            "redirect_uri": redirect_uri,
-            "scope": SCOPE,
-            "state": state,
-            "nonce": nonce,
-            "code_challenge": create_s256_code_challenge(verifier),
-            "code_challenge_method": "S256",
-        }
+        challenge = {"code_challenge": create_s256_code_challenge(verifier), "code_challenge_method": "S256"}
+        query = {"response_type": "code", "client_id": self._client_id, "redirect_uri": redirect_uri, "scope": SCOPE}
+        query |= {"state": state, "nonce": nonce, **challenge}
         joint = "&" if urlsplit(discovered.authorization_endpoint).query else "?"
         return f"{discovered.authorization_endpoint}{joint}{urlencode(query)}"
 
     async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
         """Whose code it is. Raises `NotProven` or `Unavailable`."""
         discovered = await self._discovered()
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": redirect_uri,
-            "code_verifier": verifier,
-        }
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+        form["code_verifier"] = verifier
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
         if self._secret is not None and "client_secret_basic" in discovered.token_endpoint_auth_methods_supported:
             pair = f"{quote_plus(self._client_id)}:{quote_plus(self._secret)}"

@@ -22,21 +22,17 @@ from aggregates.times import INSTANT_MIN_US, iso, midnight_us
 BEDROCK = "aws"
 BEDROCK_REGIONS = ("us", "eu", "apac", "jp", "au", "in", "ca", "us-gov", "global")
 """What may stand before a Bedrock id; prices differ between `global` and the others."""
-BEDROCK_AGENT_VENDORS = ("anthropic.", "openai.")
-"""Whose models agents reach through regional profiles; the others are listed by their plain id."""
-EXTRA_IDS = (
+BEDROCK_AGENT_VENDORS = ("anthropic.", "openai.")  # whose models agents reach through regional profiles
+EXTRA_IDS = (  # in use, though no rule spells them out, and their decoration is no mere date
     "gemini-2.5-pro-preview-03-25",
     "gemini-2.5-pro-preview-05-06",
     "gemini-2.5-pro-preview-06-05",
     "gemini-2.5-pro-exp-03-25",
 )
-"""Ids in use that no rule spells out and whose decoration is no mere date."""
 _BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z]+\.[a-z]\S*?)(?:-v\d+)?(?::\d+)?")
 """Its plain form is without a region and without the version of its packaging."""
-_UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")
-"""The beginning of an id rather than one: a rule for anything dated."""
+_UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")  # the beginning of an id: a rule for anything dated
 _KEYS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
-_DECIMALS = Decimal("1e-9")
 
 
 def packaged() -> DataSnapshot:
@@ -189,5 +185,5 @@ def _dollars(used: dict[str, Decimal | upstream.TieredPrices | None], input_toke
         if isinstance(value, upstream.TieredPrices):
             reached = [tier.price for tier in value.tiers if input_tokens > tier.start]
             value = reached[-1] if reached else value.base
-        found[name] = None if value is None else float(value.quantize(_DECIMALS))
+        found[name] = None if value is None else float(value.quantize(Decimal("1e-9")))
     return found

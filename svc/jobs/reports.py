@@ -47,8 +47,7 @@ T = TypeVar("T")
 Breathe = Callable[[], None]  # between two sections in the reading thread; raises if the job was cancelled
 Spend = Callable[[UUID, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
 """From the archive and the views. Raises `Unavailable` where the archive cannot be read, and `ViewsDamaged`."""
-Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
-"""The prose of a report, from its sections; None where there is none."""
+Write = Callable[[OpenReport, str], Awaitable[Prose | None]]  # the prose of a report, from its sections
 _UNREADABLE = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError, Unavailable)
 
 

@@ -98,9 +98,8 @@ class Quoted(msgspec.Struct, forbid_unknown_fields=True):
 
 Said = bool | Literal["unsure"] | None  # of a boolean; None: it does not apply
 QUOTED: frozenset[BooleanName] = frozenset(
-    {"goal_explicit", "scope_bounded", "references_concrete", "verification_requested"}
+    {"goal_explicit", "scope_bounded", "references_concrete", "verification_requested"}  # need words to point at
 )
-"""What needs words to point at."""
 
 
 class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
