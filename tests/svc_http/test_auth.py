@@ -173,9 +173,7 @@ async def test_bytes_count_as_sent_whatever_became_of_them(house: House, intake:
     assert (await intake.get("/v1/plugin/config")).status == 429
 
 
-async def test_processor_time_counts_for_small_and_large_bodies(
-    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_processor_time_counts_for_bodies(house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of work takes a second by this clock."""
     ticks = iter(range(1_000))
     monkeypatch.setattr("svc_http.ports.time.thread_time", lambda: float(next(ticks)))
@@ -203,6 +201,13 @@ async def test_who_may_store_no_more_may_still_read(house: House, name: str, wai
     assert (await api.get("/v1/score_v3/realtime/sub-sessions")).status == 200
 
 
+async def crowd(intake: Caller, nursery: trio.Nursery, people: int) -> None:
+    """So many captures of Ana's, until none goes on by itself."""
+    for number in range(people):
+        nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": f"crowd {number}"})
+    await trio.testing.wait_all_tasks_blocked()
+
+
 async def test_a_crowd_of_one_developers_captures_holds_nobody_else_up(
     house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -217,9 +222,7 @@ async def test_a_crowd_of_one_developers_captures_holds_nobody_else_up(
 
     monkeypatch.setattr(house, "send", slowly)
     async with trio.open_nursery() as nursery:
-        for number in range(3 * AT_ONCE_MAX):
-            nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": f"crowd {number}"})
-        await trio.testing.wait_all_tasks_blocked()
+        await crowd(intake, nursery, 3 * AT_ONCE_MAX)
         ben = intake.using(bearer(BEN_KEY))
         assert (await ben.post("/v1/prompts", PROMPT | {"tool_session_id": "ben"})).status == 201
         assert taken.index("ben") <= AT_ONCE_MAX
@@ -239,9 +242,7 @@ async def test_a_body_that_stands_in_line_is_counted(
     monkeypatch.setattr(house, "send", in_the_end)
     text = "please add the test " * (SMALL_BYTES_MAX // 10)
     async with trio.open_nursery() as nursery:
-        for number in range(AT_ONCE_MAX):
-            nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": f"crowd {number}"})
-        await trio.testing.wait_all_tasks_blocked()
+        await crowd(intake, nursery, AT_ONCE_MAX)
         nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": "long", "prompt_text": text})
         await trio.sleep(1)  # of the test's clock: large bodies arrive at a pace
         assert Body.all_held_bytes > len(text) - SMALL_BYTES_MAX

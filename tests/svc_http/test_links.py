@@ -27,6 +27,7 @@ from tests.svc_http.browsing import (
     works,
 )
 from tests.svc_http.house import Answer, Caller, House, bearer
+from tests.svc_http.isolation_world import Elsewhere
 
 NORA = named("nora")
 Cookie = dict[str, str]
@@ -292,15 +293,14 @@ async def test_a_link_of_ones_own_is_no_question(house: House, api: Caller) -> N
     assert len(await asked(api, "/", await let_in(api, named("lena"), doubtful))) == 2
 
 
-class AnyAccount:
+class AnyAccount(Elsewhere):
     """A provider at which whoever comes is the same account."""
 
-    name = "Elsewhere"
     state = ""
 
     async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
         self.state = state
-        return "https://login.example/"
+        return await super().address(redirect_uri, state, nonce, verifier)
 
     async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
         return Account(issuer="https://login.example", subject="hers", email=None)

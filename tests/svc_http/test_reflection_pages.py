@@ -94,13 +94,10 @@ async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> 
     assert "Only the newest" not in text
 
 
-async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
-    house: House, api: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
-    log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1)))
-    house.has_seen(log)
+    house.has_seen(log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1))))
     assert "3 requests, without" in words_of(await api.get("/limits"))
     monkeypatch.setattr(figures, "REQUESTS_MAX", 2)
     text = words_of(await api.get("/limits"))

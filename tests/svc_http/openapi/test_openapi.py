@@ -112,9 +112,7 @@ def _a_query(operation: dict[str, Any]) -> str:
     return "?" + "&".join(f"{name}={ID}" for name in needed)
 
 
-async def test_the_query_parameters_are_those_that_a_route_looks_at(
-    api: Caller, admin: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_routes_read_what_is_described(api: Caller, admin: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """No route reads one that is not described."""
     monkeypatch.setattr(Request, "args", property(lambda self: Watched(self.query_args())), raising=False)
     monkeypatch.setattr(Request, "query_args", lambda self: _parsed(self.query_string), raising=False)

@@ -238,9 +238,7 @@ async def test_of_many_large_exports_few_wait(house: House, intake: Caller, monk
 
 
 @pytest.mark.parametrize("end", ["whole", "late", "broken"])
-async def test_what_arrives_of_a_body_counts_until_it_is_done_with(
-    house: House, autojump_clock: trio.testing.MockClock, end: str
-) -> None:
+async def test_what_arrives_counts_until_done(house: House, autojump_clock: trio.testing.MockClock, end: str) -> None:
     """However it ends: answered, too slow, or not to be read."""
     app = build_intake(house)
     sizes: list[int] = []

@@ -47,20 +47,20 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
     assert (speed["cspw"], speed["delta_cspw"], speed["ttc_median_seconds"]) == (1, 1, 60.0)
     tokens = (await api.get(f"{V3}/tokens")).json
     assert tokens["breakdown"] == {"input": 100, "output": 20, "cache_read": 1000, "cache_write": 50}
-    skill = (await api.get(f"{V3}/skill")).json
-    assert skill["delta_apg"] is None
-    summary = (await api.get(f"{V3}/insight/summary")).json
-    assert len(summary["points"]) == 4
+    assert (await api.get(f"{V3}/skill")).json["delta_apg"] is None
+    assert len((await api.get(f"{V3}/insight/summary")).json["points"]) == 4
 
 
 async def test_limits_and_offsets(house: House, intake: Caller) -> None:
-    """50 by default, at most 500, at least 1, newest first, and pages do not overlap."""
+    """50 by default, at most 500, at least 1, newest first, and pages do not overlap; whatever integer is asked for,
+    some page is answered, and unknown parameters are ignored."""
     for number in range(60):
         await intake.post("/v1/prompts", prompt(f"Goal {number}.", tool_session_id=f"s{number}"))
         house.clock_us += SECOND
     path = f"{V3}/realtime/sub-sessions"
-    sizes = {query: len((await intake.get(f"{path}?{query}")).json) for query in ("", "limit=-1", "limit=501")}
-    assert sizes == {"": 50, "limit=-1": 1, "limit=501": 60}
+    sizes = {"": 50, "unknown=1": 50, "offset=-3": 50, "limit=-1": 1, "limit=%2B5": 5, "limit=501": 60}
+    for query, size in (sizes | {"limit=100000000000000000000": 60}).items():
+        assert len((await intake.get(f"{path}?{query}")).json) == size, query
     newest = (await intake.get(f"{path}?limit=2")).json
     assert [row["agent_session_id"] for row in newest] == ["s59", "s58"]
     next_page = (await intake.get(f"{path}?limit=2&offset=2")).json

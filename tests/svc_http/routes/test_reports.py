@@ -25,11 +25,6 @@ from tests.svc_http.house import DIGESTER, Caller, Workshop, bearer
 from tests.svc_http.openapi.test_shapes import described
 
 REPORT = "/v1/score_v3/report"
-FAILED = {
-    "status": "failed",
-    "error_code": "source_unavailable",
-    "error_message": "The report could not be generated. Please try again.",
-}
 
 
 @pytest.fixture
@@ -159,7 +154,8 @@ async def test_an_unreadable_source_is_said_and_then_it_works_again(shop: Worksh
     await shop.works()
     answer = await ana.get(f"{REPORT}/status/{report_id}")
     code = None if fault == "a bug" else "source_unavailable"
-    assert answer.json == {"report_id": report_id, **FAILED, "error_code": code}
+    failed = {"status": "failed", "error_message": "The report could not be generated. Please try again."}
+    assert answer.json == {"report_id": report_id, **failed, "error_code": code}
     assert secret not in (await ana.get(f"{REPORT}/{report_id}")).body.decode()
     shop.archive_away, shop.unreadable_files, shop.views_break = None, 0, None
     again = await asked(ana)
