@@ -280,9 +280,7 @@ def _views_at_hand() -> Iterator[None]:
 
 
 def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
-    same = (
-        "gateway_url anthropic_base_url dashboard_url environment capture_prompts capture_responses channels access_log"
-    )
+    same = "gateway_url anthropic_base_url dashboard_url environment capture_prompts capture_responses channels"
     return ports.PublicSettings(
         internal_secret=secret,
         ingest_url=settings.ingest_url or "",
