@@ -5,13 +5,19 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
+import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve
 from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
 
 from svc.serving import bound_socket
-from tests.support.basics import ANA_KEY
+from svc_http.app import build_api
+from svc_http.routes import sub_sessions as events
+from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US
+from tests.support.event_streams import Stream
+from tests.support.facts import Log
+from tests.svc_http.house import House
 
 LARGE = bytes(range(256)) * 4 * 4096  # 4 MiB: more than the sockets of both sides hold
 RECEIVE_BUFFER_BYTES = 4096  # what the client's socket takes while its program does not read
@@ -99,3 +105,34 @@ async def test_a_server_that_stops_waits_for_nobody_who_does_not_read() -> None:
     with trio.fail_after(3):
         async with serving(Giving()) as ask:
             await (await ask("/")).receive_some(1)
+
+
+async def test_one_reader_stops_and_the_other_is_told_everything(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two streams of events over real connections: the one that does not read is dropped, with what was kept for it."""
+    monkeypatch.setattr(events, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(events, "TELL_SECONDS", 0.0)
+    house.followed = True
+    async with serving(build_api(house)) as ask:
+        stuck, reading = await ask(events.PATH), await ask(events.PATH)
+        stream, log = Stream(), Log(ANA_SCOPE)
+        capture_id = log.prompt("s1", "Fix the crash in src/parser.py", NOW_US)
+        house.has_seen(log)
+        await read_until(reading, stream, len(house.events))
+        said = 0
+        with structlog.testing.capture_logs() as lines:
+            while not any(line["event"] == "event stream ended" for line in lines):
+                said += 1
+                house.has_seen(Log(ANA_SCOPE).renames(capture_id, f"Title {said}"))
+                await read_until(reading, stream, len(house.events))
+        assert len(stream.told) == said
+        assert said < 2_000, "what the sockets hold, and not more"
+        assert (await rest_of(stuck)).startswith(b"HTTP/1.1 200")
+        house.stop_following()
+
+
+async def read_until(client: trio.SocketStream, stream: Stream, position: int) -> None:
+    """Read a stream of events on until it has told of a position; a head, and sizes of chunks, are no part of it."""
+    while stream.last_id != str(position):
+        for part in (await client.receive_some()).split(b"\r\n"):
+            if part.endswith(b"\n"):
+                stream.feed(part)
