@@ -9,19 +9,16 @@ from msgspec.structs import replace
 
 from aggregates.capture import events as captures
 from aggregates.decide import TOPICS, AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
-from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
+from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Words
 from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
-from tests.support.basics import named
+from tests.support.basics import ACME, ANA, BEN, NOW_US, OTHER, named, why
 from tests.support.tables import table
 
-ACME, OTHER = named("acme"), named("other")
-ANA, BEN = named("ana"), named("ben")
 EVENT = named("client event")
 PROMPT_ID = prompt_stream(ANA, EVENT)
 SECOND_ID = named("second prompt")
-NOW_US = 1_785_585_600_000_000
 CONTEXT = Context(now_us=NOW_US, digester=Digester(b"a fixed key"), redaction=True)
 
 PROMPT = captures.CapturePrompt(
@@ -79,12 +76,6 @@ def _only(decision: Decision, kind: type[_Event]) -> _Event:
 
 def _of(command: AnyCommand, **changes: object) -> AnyCommand:
     return replace(command, **changes)
-
-
-def _refusal(reply: Reply) -> Reason:
-    assert isinstance(reply, Refused)
-    assert reply.message
-    return reply.reason
 
 
 ANSWERED, UNNAMED = (PROMPT, RESPONSE), _of(RESPONSE, response_operation_id=None)
@@ -176,7 +167,7 @@ def test_a_contradiction_is_refused_and_appends_nothing(
     """A client event id means one text, session and source; an operation one prompt; a response is never replaced."""
     decision = decide(when, after(*given), CONTEXT)
     assert decision.events == ()
-    assert _refusal(decision.reply) is reason
+    assert why(decision.reply) is reason
 
 
 @pytest.mark.parametrize("of_ana", [PROMPT, RECORDS])
@@ -195,7 +186,7 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
         received_at_us=NOW_US, organization_id=organization, developer_id=developer, agent_session_id="session-1"
     )
     assert first.events == ((attempt_stream(developer, "session-1"), attempted),)
-    assert _refusal(first.reply) is Reason.FOREIGN_SESSION
+    assert why(first.reply) is Reason.FOREIGN_SESSION
     _adopt(streams, first)
     assert decide(foreign, streams, CONTEXT) == Decision((), first.reply)
     assert decide(SECOND, streams, CONTEXT).reply == Done(True, SECOND_ID), "the owner is not hindered"
@@ -256,7 +247,7 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
     assert captured.redactions == {"email": 1}
     assert captured.prompt_digest == Digester(b"a fixed key").digest(secret.text)
     other = replace(secret, text="Write to ben@acme.example")
-    assert _refusal(decide(other, after(secret), CONTEXT).reply) is Reason.CONFLICT
+    assert why(decide(other, after(secret), CONTEXT).reply) is Reason.CONFLICT
 
 
 def test_an_organization_may_keep_its_texts_whole() -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from uuid import UUID, uuid5
 
 from aggregates.event import Digester, Span, packed
+from aggregates.judging.rubric import JudgeAnswered
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
@@ -88,6 +89,13 @@ def tool(
 def file_work(digest: int, edits: int = 0, added: int = 0, removed: int = 0, position: int = 0) -> FileWork:
     """Make what a turn did to one file."""
     return FileWork(digest, position, SPAN, edits, added, removed)
+
+
+def judged(kind: Literal["rubric", "outcome", "boundary"] = "rubric", **told: Any) -> JudgeAnswered:
+    """Make what a text model answered."""
+    usual: dict[str, Any] = {"organization_id": uuid(1), "developer_id": uuid(2), "capture_id": uuid(3), "model": "m"}
+    usual |= {"received_at_us": 0, "agent_session_id": "session", "prompt_version": 1, "input_digest": b""}
+    return JudgeAnswered(kind=kind, **(usual | {"confidence": 0.8} | told))
 
 
 def usage(model: str = "opus", *, requests: int = 1, **counts: int) -> ModelUsage:

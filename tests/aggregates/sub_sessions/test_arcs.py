@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 from aggregates.judging.boundary import TURNS_MAX, OpenArc, topic_shift
-from aggregates.judging.rubric import GapAnswer, JudgeAnswered
+from aggregates.judging.rubric import GapAnswer
 from aggregates.sub_sessions.arcs import Arc, belongs_to, cut_arcs, unsure_gaps
 from aggregates.turns.turn import Turn
-from tests.support.stages import HOUR, MINUTE, arc_of, prompt, response, turn_at, uuid, worked
+from tests.support.stages import HOUR, MINUTE, arc_of, judged, prompt, response, turn_at, uuid, worked
 from tests.support.tables import table
 
 TASK = ("names a new task", "asks like a first prompt")
@@ -43,12 +43,8 @@ def turns_of(told: str) -> list[Turn]:
 
 def answers_of(told: str) -> dict[Any, GapAnswer]:
     """After a prompt `=` what a text model said of the gap before it, and the minute of the turn it was asked about."""
-    fact: dict[str, Any] = {"received_at_us": 0, "organization_id": uuid(1), "developer_id": uuid(2), "model": "m"}
-    fact |= {"kind": "boundary", "agent_session_id": "session", "capture_id": uuid(3), "prompt_version": 1}
     return {
-        uuid(int(minute)): GapAnswer(
-            uuid(int(before or 0)), JudgeAnswered(**fact, input_digest=b"", confidence=0.8, boundary=SAYS[said]), 55
-        )
+        uuid(int(minute)): GapAnswer(uuid(int(before or 0)), judged("boundary", boundary=SAYS[said]), 55)
         for minute, said, before in re.findall(r"(\d+):[^ ]*=(yes|nothing|no)(\d*)", told)
     }
 

@@ -21,28 +21,13 @@ from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
 from tests.support.basics import named
 from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
+from tests.support.stages import judged as answered
 from tests.support.tables import table
 
 ASKED = prompt("no own words", words="a")
 """A prompt that the embedded judge cannot class: here a text model is answered for it."""
 THANKS = prompt(navigational="acknowledgement")
 COMPLETE = worked("CKa", changed=(1,))
-
-
-def answered(**told: Any) -> JudgeAnswered:
-    return JudgeAnswered(
-        received_at_us=0,
-        organization_id=uuid(1),
-        developer_id=uuid(2),
-        kind=told.pop("kind", "rubric"),
-        agent_session_id="session",
-        capture_id=uuid(3),
-        model="m",
-        prompt_version=1,
-        input_digest=b"",
-        confidence=0.8,
-        **told,
-    )
 
 
 def rubric(intent: Intent | None, *earned: BooleanName) -> JudgeAnswered:
@@ -201,7 +186,7 @@ def test_the_goal_is_reached_as_a_person_said_else_as_judged(
         turn_at(1, ASKED, work=work, answered=True),
         rubrics=[rubric("bug_fix")],
         said=Overrides(complete=said),
-        outcome=None if outcome is None else answered(kind="outcome", complete=outcome),
+        outcome=None if outcome is None else answered("outcome", complete=outcome),
     )
     assert (found.goal_complete, found.judged_complete) == (complete, judged)
     assert found.outcome.goal_complete is judged

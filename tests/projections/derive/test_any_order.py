@@ -1,7 +1,7 @@
 """The same set of facts gives the same tables, and a batch names every developer of whom anything changed."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,6 @@ from tests.support.facts import (
     edit,
     empty_views,
     project,
-    prompt_name,
     request,
     shell,
     tables,
@@ -54,76 +53,54 @@ _log_prompt = st.tuples(st.just("log"), st.sampled_from(SESSIONS), st.sampled_fr
 _work = st.tuples(
     st.just("work"),
     st.sampled_from(SESSIONS),
-    st.one_of(
-        st.sampled_from(("edit", "check", "commit", "back", "request", "error", "end", "clear")),
-        st.sampled_from(("stop", "again", "call", "lines", "child")),
-    ),
+    st.sampled_from(("edit", "check", "commit", "back", "request", "error", "end", "clear"))
+    | st.sampled_from(("stop", "again", "call", "lines", "child")),
     TIMES,
     st.booleans(),
 )
-_said = st.tuples(
-    st.just("said"),
-    st.sampled_from(SESSIONS),
-    st.sampled_from(("gap", "gap", "goal", "rework", "intent", "title")),
-    st.integers(0, 24),
-    st.booleans(),
-)
+_topics = st.sampled_from(("gap", "gap", "goal", "rework", "intent", "title"))
+_said = st.tuples(st.just("said"), st.just(""), _topics, st.integers(0, 24), st.booleans())
 _judged = st.tuples(st.just("judged"), st.just(""), st.just(""), st.integers(0, 24), st.booleans())
 CORRECTED = st.lists(st.one_of(_prompt, _log_prompt, _work, _work, _said, _judged), min_size=1, max_size=30)
 """Prompts, work, and what people, and text models, say about some prompt of the story."""
 
 
 def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> list[Placed]:
-    """The facts of a story."""
-    log = Log(scope)
+    """The facts of a story; what people and text models say comes at its end."""
+    log, asked = Log(scope), list[tuple[int, int, str, UUID]]()
     # Once and first, as a server does it: a claim has its whole session derived anew, and would hide what was missed.
     for session in SESSIONS:
         log.claim(session)
-    captures, neighbours = _captures(story), _neighbours(story)
     for number, (what, session, detail, at_us, named) in enumerate(story):
         # Now and then the same name twice, and a name that telemetry knows before the prompt is there.
         host = f"host-{at_us if number % 3 else at_us % 7}" if named else None
-        cwd = {"cwd_digest": 7}
         if what == "prompt":
-            prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, **cwd)
+            prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, cwd_digest=7)
+            asked.append((at_us, number, session, prompt_id))
             if named:
                 log.answer(session, prompt_id, "Done. All tests pass.", at_us + 20 * SECOND)
         elif what == "log":
             fields: dict[str, Any] = {"kind": "prompt", "at_us": at_us, "text": detail, "prompt_id": host}
             log.records(session, fields | {"record_id": f"log-{number}"})
-        elif what == "said" and captures:
-            _say(log, *captures[at_us % len(captures)], detail, named)
-        elif what == "judged" and neighbours:
-            log.answers_gap(*neighbours[at_us % len(neighbours)], named)
+            asked.append((at_us, number, session, record_capture_id(session, f"log-{number}")))
         elif what == "work" and detail == "lines":
             log.lines(session, at_us, number, temporality="cumulative" if named else "delta", start_us=MONDAY)
         elif what == "work":
-            log.records(session, _work_record(detail, at_us) | {"record_id": f"work-{number}", "prompt_id": host})
+            log.records(session, WORK[detail](at_us) | {"record_id": f"work-{number}", "prompt_id": host})
+    _say_all(log, story, asked)
     return log.facts
 
 
-def _captures(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, UUID]]:
-    """Every prompt of a story: its session and its capture; in the same words as they are told."""
-    captures = []
-    for number, (what, session, detail, at_us, _) in enumerate(story):
-        if what == "prompt":
-            captures.append((session, prompt_name(session, f"{detail}{number}", at_us)))
-        elif what == "log":
-            captures.append((session, record_capture_id(session, f"log-{number}")))
-    return captures
-
-
-def _neighbours(story: list[tuple[str, str, str, int, bool]]) -> list[tuple[str, UUID, UUID]]:
-    """Every two prompts of a session that follow each other in time: the gaps that a model may be asked about."""
-    times = [(at_us, number) for number, (_, _, _, at_us, _) in enumerate(each for each in story if _asks(each))]
-    captures = _captures(story)
-    ordered = [captures[number] for _, number in sorted(times)]
-    by_session = [[capture for session, capture in ordered if session == name] for name in SESSIONS]
-    return [(name, *two) for name, own in zip(SESSIONS, by_session, strict=True) for two in pairwise(own)]
-
-
-def _asks(step: tuple[str, str, str, int, bool]) -> bool:
-    return step[0] in ("prompt", "log")
+def _say_all(log: Log, story: list[tuple[str, str, str, int, bool]], asked: list[tuple[int, int, str, UUID]]) -> None:
+    """People speak of any prompt, text models of two that follow each other in time in a session."""
+    captures = [(session, capture_id) for _, _, session, capture_id in asked]
+    ordered = [[capture for *_, session, capture in sorted(asked) if session == name] for name in SESSIONS]
+    gaps = [(name, *two) for name, own in zip(SESSIONS, ordered, strict=True) for two in pairwise(own)]
+    for what, _, detail, place, holds in story:
+        if what == "said" and captures:
+            _say(log, *captures[place % len(captures)], detail, holds)
+        elif what == "judged" and gaps:
+            log.answers_gap(*gaps[place % len(gaps)], holds)
 
 
 def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> None:
@@ -140,40 +117,26 @@ def _say(log: Log, session: str, capture_id: UUID, topic: str, holds: bool) -> N
             log.renames(capture_id, "Mine")
 
 
-_OF_SESSIONS = {
+WORK: dict[str, Callable[[int], dict[str, Any]]] = {
+    "edit": edit,
+    "check": lambda at_us: shell(at_us, "pytest -q"),
+    "commit": lambda at_us: shell(at_us, "git commit -am done"),
+    "back": lambda at_us: shell(at_us, ("git checkout -- app.py", "git restore src/", "git stash")[at_us % 3]),
+    "request": request,
     # Just before whatever else is told of the moment.
-    "end": ("session_end", "exit", 2 * SECOND),
-    "clear": ("session_start", "clear", 0),
-    "child": ("session_start", "subagent", 0),
+    "end": lambda at_us: {"kind": "session_end", "source": "exit", "at_us": at_us - 2 * SECOND},
+    "clear": lambda at_us: {"kind": "session_start", "source": "clear", "at_us": at_us},
+    "child": lambda at_us: {"kind": "session_start", "source": "subagent", "at_us": at_us},
+    # The agent's log and its transcript tell of one request, each at a time of its own.
+    "again": lambda at_us: request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **_logged(at_us)),
+    "call": lambda at_us: edit(at_us, call_id=f"call-{at_us % 3}") | ({} if at_us % 2 else {"lines_added": None}),
+    "stop": lambda at_us: {"kind": "interruption", "at_us": at_us},
+    "error": lambda at_us: {"kind": "error", "at_us": at_us, "status_code": 529},
 }
 
 
-def _work_record(kind: str, at_us: int) -> dict[str, Any]:
-    match kind:
-        case "edit":
-            return edit(at_us)
-        case "check":
-            return shell(at_us, "pytest -q")
-        case "commit":
-            return shell(at_us, "git commit -am done")
-        case "back":
-            return shell(at_us, ("git checkout -- app.py", "git restore src/", "git stash")[at_us % 3])
-        case "request":
-            return request(at_us)
-        case "end" | "clear" | "child":
-            told, source, before_us = _OF_SESSIONS[kind]
-            return {"kind": told, "source": source, "at_us": at_us - before_us}
-        case "again":
-            # The agent's log and its transcript tell of one request, each at a time of its own.
-            logged = {"origin": 0} if at_us % 2 else {}
-            return request(at_us, request_id=f"req-{at_us % 3}", output_tokens=at_us % 5, **logged)
-        case "call":
-            details = {} if at_us % 2 else {"lines_added": None}
-            return edit(at_us, call_id=f"call-{at_us % 3}") | details
-        case "stop":
-            return {"kind": "interruption", "at_us": at_us}
-        case _:
-            return {"kind": "error", "at_us": at_us, "status_code": 529}
+def _logged(at_us: int) -> dict[str, Any]:
+    return {"origin": 0} if at_us % 2 else {}
 
 
 class Live:
@@ -228,6 +191,8 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(
     assert tables(project(shuffled, cuts)) == at_once
     live = Live()
     known = live.shown()
+    if random.random() < 0.5:  # a word may come before the prompt that it is about
+        facts = facts[: len(SESSIONS)] + random.sample(rest := facts[len(SESSIONS) :], len(rest))
     for start, end in pairwise(sorted({0, *(cut for cut in cuts if cut < len(facts)), len(facts)})):
         named = {str(scope.developer_id) for scope in live.changed(facts[start:end])}
         before, known = known, live.shown()
@@ -282,7 +247,7 @@ def late(story: str) -> Log:
                 end = {"kind": "session_end", "source": "exit", "at_us": at_us}
                 log.records(session, end | {"prompt_id": host or None})
             case _:
-                log.records(session, _work_record(what, at_us) | {"prompt_id": host or None})
+                log.records(session, WORK[what](at_us) | {"prompt_id": host or None})
     return log
 
 
