@@ -4,7 +4,6 @@ A text is prefix + unit * n + suffix, drawn from the letters of what is searched
 at four times that length: a linear target takes four times as long, a quadratic one sixteen times.
 """
 
-import argparse
 import signal
 import sys
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from types import FrameType
 
+import click
 from rich.console import Console
 from rich.progress import track
 
@@ -156,22 +156,21 @@ def search(targets: Sequence[Target], seconds: float, seed: int) -> list[Fault]:
     return faults
 
 
-def main() -> int:
+@click.command()
+@click.option("--seconds", default=600.0, show_default=True, help="How long to search.")
+@click.option("--seed", default=1, show_default=True, help="Which texts are drawn.")
+@click.option("--only", default="", help="Targets whose name holds this.")
+@click.option("--without", default="\0", help="Targets whose name holds this are left out.")
+def main(seconds: float, seed: int, only: str, without: str) -> None:
+    """Searches for texts that cost more than linear time.
+
+    Example: python -m tests.fuzz.linear --seconds 600 --only aggregates.reading
+    """
     from tests.fuzz.readers import targets
 
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz.linear",
-        description="Searches for texts that cost more than linear time.",
-        epilog="Example: python -m tests.fuzz.linear --seconds 600 --only aggregates.reading",
-    )
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=int, default=1, help="which texts are drawn")
-    parser.add_argument("--only", default="", help="targets whose name holds this")
-    parser.add_argument("--without", default="\0", help="targets whose name holds this are left out")
-    asked = parser.parse_args()
-    chosen = [each for each in targets() if asked.only in each.name and asked.without not in each.name]
-    return 1 if search(chosen, asked.seconds, asked.seed) else 0
+    chosen = [each for each in targets() if only in each.name and without not in each.name]
+    sys.exit(1 if search(chosen, seconds, seed) else 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

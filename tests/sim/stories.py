@@ -110,15 +110,10 @@ def _turn(chance: Random, session: str, number: int, at_us: int, text: str, arc:
     marked = text if text.startswith("/") else f"{text} ({name})"
     tells = seen == "plugin" and not text.startswith("/")
     model = chance.choice((*PRICED, UNPRICED)) if tells else None
-    answer = Answered(
-        operation_id=f"op-{name}",
-        at_us=at_us + 20 * SECOND_US,
-        text=f"Done as asked in {name}. The tests pass.",
-        model=model,
-        input_tokens=chance.randint(1, 9_000) if tells else None,
-        output_tokens=chance.randint(1, 900) if tells else None,
-        cost_nano=chance.choice((None, chance.randint(1, 900) * 1_000)) if tells else None,
-    )
+    asked, told = (chance.randint(1, 9_000), chance.randint(1, 900)) if tells else (None, None)
+    cost_nano = chance.choice((None, chance.randint(1, 900) * 1_000)) if tells else None
+    said = f"Done as asked in {name}. The tests pass."
+    answer = Answered(f"op-{name}", at_us + 20 * SECOND_US, said, model, asked, told, cost_nano)
     event_id = UUID(int=chance.getrandbits(128), version=4)
     return Turn(session, name, event_id, at_us, marked, f"/home/dev/{session}/{arc}", arc, answer)
 
@@ -202,17 +197,10 @@ def catalog() -> dict[str, Any]:
 
 
 def _log(record: Record) -> dict[str, Any]:
-    attributes: dict[str, Any] = {
-        "session.id": record.session,
-        "prompt.id": record.turn,
-        "sim.nonce": record.nonce,
-        "prompt": record.text,
-        "model": record.model,
-        "input_tokens": record.input_tokens,
-        "output_tokens": record.output_tokens,
-        "cost_usd": None if record.cost_nano is None else record.cost_nano / NANO,
-        "tool_name": record.tool,
-    }
+    attributes: dict[str, Any] = {"session.id": record.session, "prompt.id": record.turn, "sim.nonce": record.nonce}
+    attributes |= {"prompt": record.text, "model": record.model, "tool_name": record.tool}
+    attributes |= {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens}
+    attributes["cost_usd"] = None if record.cost_nano is None else record.cost_nano / NANO
     if record.event == "api_request":
         attributes["request_id"] = f"req-{record.nonce}"
     if record.tool is not None:

@@ -216,11 +216,11 @@ def test_an_address_that_is_not_ascii_lets_nobody_in(stored: str, sent: str) -> 
         entry.developer_behind(account, directory)
 
 
-def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
-    for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
-        changed = carry_out(company(), acts.ChangeDeveloper(developer_id=ANA, display_name=name))
-        assert isinstance(changed, records.Developer)
-        assert changed.display_name == name
+@pytest.mark.parametrize("name", ["x" * 200, "김민준", "عائشة", "👩‍💻 Ada"])
+def test_names_may_be_of_any_script_and_up_to_their_bound(name: str) -> None:
+    changed = carry_out(company(), acts.ChangeDeveloper(developer_id=ANA, display_name=name))
+    assert isinstance(changed, records.Developer)
+    assert changed.display_name == name
 
 
 # --- profiles and settings ----------------------------------------------------------------------------------
@@ -268,13 +268,8 @@ def test_who_asks_to_be_forgotten_waits_until_they_ask_no_longer() -> None:
     assert decide_people(withdraw, directory, NOW_US)[0] == ()
     carry_out(directory, ask, NOW_US + 1_000_000)
     assert records.forget_requests(directory) == {BEN: iso(NOW_US + 1_000_000)}
-
-
-def test_a_request_to_be_forgotten_ends_with_the_last_membership() -> None:
-    directory = company()
-    carry_out(directory, acts.RequestForget(developer_id=BEN))
     carry_out(directory, acts.EndMembership(membership_id=_BEN_MEMBERSHIP, forgotten=True))
-    assert records.forget_requests(directory) == {}
+    assert records.forget_requests(directory) == {}, "it ends with the last membership"
 
 
 # --- teams --------------------------------------------------------------------------------------------------
@@ -322,16 +317,9 @@ def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     carry_out(directory, acts.EndMembership(membership_id=_ANA_MEMBERSHIP))
     memberships = directory.all(records.Membership)
     assert [m.developer_id for m in memberships] == [ANA, BEN, EVE]
-    assert memberships[0] == records.Membership(
-        id=_ANA_MEMBERSHIP,
-        membership_id=_ANA_MEMBERSHIP,
-        organization_id=ACME,
-        developer_id=ANA,
-        role="owner",
-        active=False,
-        started_at="2026-08-01T12:00:00Z",
-        ended_at="2026-08-01T12:00:00Z",
-    )
+    ended = memberships[0]
+    assert (ended.id, ended.role, ended.active) == (_ANA_MEMBERSHIP, "owner", False)
+    assert (ended.started_at, ended.ended_at) == ("2026-08-01T12:00:00Z",) * 2
     assert [o.name for o in directory.all(records.Organization)] == ["Acme", "Other"]
     assert [d.timezone for d in directory.all(records.Developer)] == ["UTC", "Europe/Berlin", "UTC"]
     assert directory.all(records.Key)[0].key_start == _ANAS_KEY[:12]

@@ -1,7 +1,7 @@
 """Cutting a prompt into consecutive prompts of one sub-session (scoring.md, section 5): what that can raise.
 
 What pieces amount to is arithmetic, and is held here for any judge that gives the pieces together no more than it gave
-the whole. The shipped judge is no such judge: `test_real_splitting.py` measures how often it gives more.
+the whole. The shipped judge is no such judge: `test_real_data.py` measures how often it gives more.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set

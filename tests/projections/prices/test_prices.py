@@ -15,22 +15,8 @@ from projections.derive.sessions import session_turns
 from projections.prices import dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.reader import Reader, sum_in_halves, whole_sums
 from tests.fuzz.odd import examples
-from tests.support.facts import (
-    ADD,
-    ANA,
-    BEN,
-    DAY,
-    FIX,
-    HOUR,
-    MINUTE,
-    MONDAY,
-    Log,
-    Placed,
-    project,
-    reader,
-    request,
-    tables,
-)
+from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, Placed, project, reader, request, tables
+from tests.support.stages import DAY, HOUR, MINUTE
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 UNTOLD = {"cost_usd_nano": None}

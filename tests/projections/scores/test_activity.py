@@ -11,6 +11,7 @@ from projections.reader import Reader
 from projections.scores.activity import ModelTask, TaskTimes, TouchedFile, files, model_task, task_time
 from tests.support.facts import ADD, ANA, FIX, MONDAY, Log, Placed, edit, project, reader, request, shell
 from tests.support.stages import HOUR, MINUTE, SECOND
+from tests.support.tables import table
 
 TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 LATER = Window(MONDAY + MINUTE, MONDAY + 24 * HOUR)
@@ -182,15 +183,15 @@ FIGURES: dict[str, tuple[list[dict[str, Any]], dict[str | None, tuple[object, ..
 }
 
 
-@pytest.mark.parametrize("case", FIGURES)
-def test_figures_of_one_that_goes_on(case: str) -> None:
+@table(("records", "expected"), FIGURES)
+def test_figures_of_one_that_goes_on(records: Any, expected: Any) -> None:
     """It qualifies for nothing, and a rate over nothing is unknown."""
-    records, expected = FIGURES[case]
     pairs = pairs_of(asked(*records))
-    assert {
+    found = {
         model: (row.sub_sessions, row.total_tokens, row.cost_usd, row.unpriced_requests, row.unreported_sub_sessions)
         for (model, _), row in pairs.items()
-    } == expected
+    }
+    assert found == expected
     assert {(row.qualifying, row.crushed, row.completion_rate) for row in pairs.values()} == {(0, 0, None)}
 
 

@@ -1,18 +1,25 @@
-"""Figures against hand-computed ones: what counts, what does not, in which window; and the best prompts."""
+"""Figures against hand-computed ones, the best prompts, and what a word would make of them."""
 
+from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.reading.verdicts import BOTH_WAYS, BooleanName
-from aggregates.times import calendar_windows, iso
-from projections.scores.score import score, speed, tokens
+from aggregates.scores.grades import Tally
+from aggregates.sub_sessions.sub_session import Override
+from aggregates.times import Window, calendar_windows, iso
+from projections.reader import Reader, json_array
+from projections.scores.score import score, speed, tally, tokens
 from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, insight_summary, skill, top_prompts
-from projections.sub_sessions.listing import realtime, rubric_items, trivia
+from projections.scores.what_if import what_if
+from projections.sub_sessions.listing import Wanted, goals, realtime, rubric_items, trivia
+from projections.sub_sessions.rows import GoalOutcome, resolve
 from tests.projections.scores.test_activity import TODAY, seen
-from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, edit, project, reader, shell, tables
+from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, Placed, edit, project, reader, shell, tables
 from tests.support.stages import DAY, HOUR, MINUTE, SECOND
 
 RENAME = "Rename the storage module to src/store.py and update imports"
@@ -200,3 +207,98 @@ def test_a_preview_is_one_short_line_and_none_once_it_is_forgotten() -> None:
     assert (preview.startswith(FIX + " It is"), len(preview), "\n" in preview) == (True, PREVIEW_CHARS_MAX, False)
     (forgotten,) = top_prompts(reader(project(log.facts), []), ANA, TODAY, 50, 0)
     assert (forgotten.preview, forgotten.score) == (None, only.score)
+
+
+# --- what the figures would become by a word: just what they become once it is said ---------------------------
+
+
+MONTH = Window(MONDAY - DAY, MONDAY + 20 * DAY)
+END_US = MONDAY + 2 * DAY
+PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
+MAILER = "Write a mailer in src/mailer.py that sends the weekly report to every subscriber."
+
+
+class Week:
+    """Work of a week: one session of two goals, one of three turns on a goal, the same done again, another's work."""
+
+    def __init__(self) -> None:
+        self.log = log = Log()
+        self.parser = log.works("a", MONDAY, PARSER, "src/parser.py")
+        self.mailer = log.works("a", MONDAY + 20 * MINUTE, MAILER, "src/mailer.py", ok=False)
+        log.corrects_gap("a", self.mailer, True)
+        self.first = log.works("b", MONDAY + 3 * HOUR, "Add a --json flag to src/cli.py and test it.", "src/cli.py")
+        self.second = log.works("b", MONDAY + 3 * HOUR + 4 * MINUTE, "Now sort its keys too.", "src/cli.py")
+        self.third = log.works("b", MONDAY + 3 * HOUR + 8 * MINUTE, "And document it in the README.", "README.md")
+        self.again = log.works("c", MONDAY + DAY, PARSER, "src/parser.py")
+        log.passes(END_US)
+
+    @property
+    def reader(self) -> Reader:
+        return reader(project(self.log.facts), self.log.facts)
+
+
+WORDS: dict[str, Callable[[Week], tuple[UUID, Log]]] = {
+    "reached": lambda w: (w.mailer, w.log.corrects_goal("a", w.mailer, True)),
+    "not reached": lambda w: (w.parser, w.log.corrects_goal("a", w.parser, False)),
+    "not done again": lambda w: (w.again, w.log.corrects_rework("c", w.again, False)),
+    "done again": lambda w: (w.first, w.log.corrects_rework("b", w.first, True)),
+    "another kind": lambda w: (w.first, w.log.corrects_intent("b", w.first, "question")),
+    "split": lambda w: (w.first, w.log.corrects_gap("b", w.third, True)),
+    "join": lambda w: (w.mailer, w.log.corrects_gap("a", w.mailer, False)),
+    "together": lambda w: (w.first, w.log.corrects_gap("b", w.second, False)),
+    "taken back": lambda w: (w.first, w.log.clears("b", w.third, "boundary")),
+}
+
+
+def _command(week: Week, word: str) -> tuple[UUID, Override]:
+    """The goal and the command of a word that is not told yet."""
+    goal, log = WORDS[word](week)
+    fact: Any = log.facts.pop().event
+    return goal, Override(organization_id=ANA.organization_id, developer_id=ANA.developer_id, facts=(fact,))
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_would_come_is_what_comes(word: str) -> None:
+    """Counts and outcomes, also of goals around that are rework no longer, or now."""
+    week = Week()
+    if word == "taken back":
+        week.log.corrects_gap("b", week.third, True)
+        week.log.passes(END_US)
+    goal, command = _command(week, word)
+    before = week.reader
+    found = what_if(before, ANA, goal, command, MONTH)
+    assert found is not None
+    assert found.now == tally(before, ANA, MONTH)
+    week.log.facts.append(Placed(len(week.log.facts) + 1, command.facts[0]))
+    assert found.then == tally(week.reader, ANA, MONTH)
+    assert (found.before, found.after) == (_outcomes(before, before, goal)[0], _outcomes(week.reader, before, goal))
+
+
+def _outcomes(shown: Reader, before: Reader, goal: UUID) -> list[GoalOutcome]:
+    """Of the goals that hold the turns which the goal held before, in time order."""
+    own = "SELECT p.turn_id FROM prompts p WHERE p.sub_session_id = ?"
+    turns = json_array([turn_id for (turn_id,) in before.db.execute(own, (str(resolve(before, ANA, goal)),))])
+    holding = "SELECT DISTINCT sub_session_id FROM prompts JOIN json_each(?) t ON turn_id = t.value"
+    names = {name for (name,) in shown.db.execute(holding, (turns,))}
+    return [each.outcome for each in goals(shown, ANA, Wanted(), 50, 0).rows[::-1] if each.sub_session_id in names]
+
+
+def test_a_word_moves_what_it_should() -> None:
+    """So that the test above is not about nothing; nothing in a range without the goal, nor of somebody else's."""
+    week = Week()
+    now = tally(week.reader, ANA, MONTH)
+    totals = {word: _then(week, word).total - now.total for word in ("join", "split", "together")}
+    assert totals == {"join": -1, "split": 1, "together": 0}
+    assert [_then(week, word).crushed - now.crushed for word in ("reached", "not done again")] == [1, 1]
+    goal, command = _command(week, "join")
+    before = what_if(week.reader, ANA, goal, command, Window(MONDAY - DAY, MONDAY))
+    assert before is not None
+    assert before.now == before.then
+    assert what_if(week.reader, BEN, goal, command, MONTH) is None
+
+
+def _then(week: Week, word: str) -> Tally:
+    goal, command = _command(week, word)
+    found = what_if(week.reader, ANA, goal, command, MONTH)
+    assert found is not None
+    return found.then

@@ -12,6 +12,7 @@ from projections.reader import Reader
 from projections.scores import throttle
 from projections.scores.throttle import ThrottleImpact, personal_throttle, team_throttle
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, Placed, project, reader, request
+from tests.support.tables import table
 
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
 
@@ -179,10 +180,11 @@ ACROSS: dict[str, tuple[list[dict[str, Any]], tuple[str, float], int]] = {
 }
 
 
-@pytest.mark.parametrize("case", ACROSS)
-def test_what_begins_before_midnight_counts_there_with_all_that_it_cost(case: str) -> None:
+@table(("records", "event", "requests"), ACROSS)
+def test_what_begins_before_midnight_counts_there_with_all_that_it_cost(
+    records: Any, event: Any, requests: int
+) -> None:
     """And nothing of it is left for the next day; a team's events count where they began as well."""
-    records, event, requests = ACROSS[case]
     read = views(Log().claim("s1").records("s1", *records))
     impact = personal(read, window=EVE)
     assert (fired(impact), impact.summary.total_api_requests) == ([event], requests)

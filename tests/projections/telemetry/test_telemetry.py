@@ -30,9 +30,18 @@ from projections.telemetry.usage import (
 )
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans
+from tests.support.tables import table
 
 UTC = ZoneInfo("UTC")
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
+
+
+STRANGERS = (BEN, Scope(ANA.developer_id, ANA.developer_id))
+
+
+def logged(*records: dict[str, Any], session: str | None = "s1") -> Log:
+    """What a session's log told."""
+    return add_logs(Log().claim("s1"), session, *records)
 
 
 def read(log: Log) -> Reader:
@@ -108,9 +117,8 @@ def test_a_metric_point_as_it_was_received() -> None:
     assert (first.name, first.kind, first.unit, first.temporality) == ("tokens", "sum", "tokens", "cumulative")
     assert (first.value, later.value, first.distribution, first.attributes_json) == (5, 9, None, '{"type":"input"}')
     assert (distributed.value, distributed.distribution is None) == (None, False)
-    assert msgspec.to_builtins(distributed.distribution) | {"count": 2, "bucket_counts": [1, 1]} == msgspec.to_builtins(
-        distributed.distribution
-    )
+    shown = msgspec.to_builtins(distributed.distribution)
+    assert (shown["count"], shown["bucket_counts"]) == (2, [1, 1])
 
 
 def test_pages_are_newest_first_and_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +157,7 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
     assert telemetry.page(views, ANA, "logs", asked(session_id="s3")).records == []
     half = Window(MONDAY, MONDAY + MINUTE)
     assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked(window=half)).records] == ["s1"]
-    for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
+    for scope in STRANGERS:
         assert telemetry.page(views, scope, "logs", asked()).records == []
         assert telemetry.page(views, scope, "logs", asked(session_id="s1")).records == []
         assert telemetry.page(views, scope, "metrics", asked(session_id="s1")).records == []
@@ -162,21 +170,19 @@ def sums(log: Log, signal: Signal, group_by: GroupBy = "day", window: Window = W
     return stats(read(log), ANA, window, signal, group_by, UTC)
 
 
-@pytest.mark.parametrize(
+@table(
     "told",
-    [
-        [counter(1, 5), counter(2, 4), counter(3, 0)],
-        [counter(1, 5, "cumulative"), counter(2, 9, "cumulative"), counter(3, 9, "cumulative")],
-        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", start_us=MONDAY + 90 * SECOND)],
-        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative")],  # it fell: it was started anew
-        [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", series="another")],
-        [counter(1, 5, "cumulative", start_us=None), counter(2, 9, "cumulative", start_us=None)],
-        [counter(1, 5, None), counter(2, 4, None)],
-    ],
+    {
+        "deltas": [counter(1, 5), counter(2, 4), counter(3, 0)],
+        "a running total": [counter(1, 5, "cumulative"), counter(2, 9, "cumulative"), counter(3, 9, "cumulative")],
+        "one started anew": [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", start_us=MONDAY + 90 * SECOND)],
+        "one that fell: it was started anew": [counter(1, 5, "cumulative"), counter(2, 4, "cumulative")],
+        "two series": [counter(1, 5, "cumulative"), counter(2, 4, "cumulative", series="another")],
+        "no start": [counter(1, 5, "cumulative", start_us=None), counter(2, 9, "cumulative", start_us=None)],
+        "no temporality": [counter(1, 5, None), counter(2, 4, None)],
+    },
 )
-def test_a_counter_gives_the_same_tokens_whether_told_as_deltas_or_as_a_running_total(
-    told: list[dict[str, Any]],
-) -> None:
+def test_a_counter_gives_the_same_tokens_however_it_is_told(told: list[dict[str, Any]]) -> None:
     for order in permutations(told):
         log = Log().claim("s1")
         for draft in order:
@@ -197,26 +203,26 @@ def test_a_running_total_counts_from_where_it_stood_before_the_range() -> None:
 
 def test_logs_bring_the_tokens_of_their_requests_once() -> None:
     """Not those of one that a span tells of, too; not those of failed ones."""
-    log = Log().claim("s1")
-    add_logs(log, "s1", answered(MONDAY, request_id="r"), tool(MONDAY + 1), {"kind": "error", "at_us": MONDAY + 2})
+    log = logged(answered(MONDAY, request_id="r"), tool(MONDAY + 1), {"kind": "error", "at_us": MONDAY + 2})
     add_spans(log, "s1", answered(MONDAY + 3, request_id="r"))
     (of_logs,), (of_spans,) = sums(log, "logs"), sums(log, "traces")
     assert (of_logs.records, of_spans.records) == (3, 1)
     assert (of_logs.input_tokens or 0) + (of_spans.input_tokens or 0) == 100
 
 
+NOTHING: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "cost_usd_nano"))
+
+
 def test_sums_with_something_unknown_in_them_say_so() -> None:
     """An unpriced request makes the cost unknown; tokens are unknown where a request told none, or there was none."""
-    log = Log().claim("s1").claim("s2")
-    nothing = {"input_tokens": None, "output_tokens": None, "cost_usd_nano": None}
-    add_logs(log, "s1", answered(MONDAY), answered(MONDAY + 1, cost_usd_nano=None), answered(MONDAY + 2, **nothing))
-    add_logs(log, "s2", answered(MONDAY + 3, **nothing))
-    add_logs(log, None, tool(MONDAY + 4))
-    first, second, third = sums(log, "logs", "session_id")
-    assert (third.records, third.input_tokens, third.cost_usd) == (1, None, None)
-    assert (first.key, first.input_tokens, first.cost_usd) == ("s1", None, None)
-    assert (first.unpriced_requests, first.unmeasured_requests) == (2, 1)
-    assert (second.input_tokens, second.output_tokens, second.unmeasured_requests) == (None, None, 1)
+    log = logged(answered(MONDAY), answered(MONDAY + 1, cost_usd_nano=None), answered(MONDAY + 2, **NOTHING))
+    add_logs(log.claim("s2"), "s2", answered(MONDAY + 3, **NOTHING))
+    groups = sums(add_logs(log, None, tool(MONDAY + 4)), "logs", "session_id")
+    assert [(g.key, g.input_tokens, g.cost_usd, g.unpriced_requests, g.unmeasured_requests) for g in groups] == [
+        ("s1", None, None, 2, 1),
+        ("s2", None, None, 1, 1),
+        (None, None, None, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -232,9 +238,7 @@ def test_sums_with_something_unknown_in_them_say_so() -> None:
 )
 def test_groups(group_by: GroupBy, zone: str, keys: list[str | None]) -> None:
     """In order; only where there was a record; days and hours are those of the zone."""
-    log = Log().claim("s1")
-    add_logs(log, "s1", {"at_us": MONDAY}, {"at_us": MONDAY + MINUTE})
-    add_logs(log, None, {"at_us": MONDAY + 15 * HOUR})
+    log = add_logs(logged({"at_us": MONDAY}, {"at_us": MONDAY + MINUTE}), None, {"at_us": MONDAY + 15 * HOUR})
     groups = stats(read(log), ANA, WEEK, "logs", group_by, ZoneInfo(zone))
     assert [(group.key, group.records) for group in groups] == list(zip(keys, [2, 1], strict=True))
     assert stats(read(log), BEN, WEEK, "logs", group_by, ZoneInfo(zone)) == []
@@ -281,17 +285,10 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
     calls = tool(MONDAY + 2, prompt_id="p1", ok=False), tool(MONDAY + 3, prompt_id="p1")
     unpriced = answered(MONDAY + 5, prompt_id="p2", cost_usd_nano=None)
     views = read(add_logs(log, "s1", *first, *calls, failed, unpriced, answered(MONDAY + 6)))
-    nothing = TurnUse(
-        prompt_id="nobody's",
-        requests=0,
-        tools=0,
-        tokens=None,
-        cost_usd=None,
-        errors=0,
-        tool_errors=0,
-        unpriced_requests=0,
-        unmeasured_requests=0,
+    counts = dict.fromkeys(
+        ("requests", "tools", "errors", "tool_errors", "unpriced_requests", "unmeasured_requests"), 0
     )
+    nothing = TurnUse(prompt_id="nobody's", tokens=None, cost_usd=None, **counts)
     told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": Breakdown(200, 40, 3, 0), "cost_usd": 0.02}
     one = replace(nothing, **told, errors=1, tool_errors=1)
     two = replace(nothing, prompt_id="p2", requests=1, tokens=Breakdown(100, 20, 0, 0), unpriced_requests=1)
@@ -306,8 +303,8 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
 RANGE = Window(MONDAY - 90 * DAY, MONDAY + DAY)
 
 
-def used(log: Log, zone: ZoneInfo = UTC, window: Window = RANGE) -> Rightsizing:
-    return rightsizing(reader(project(log.facts), log.facts), ANA, window, zone)
+def used(log: Log, zone: ZoneInfo = UTC, window: Window = RANGE, scope: Scope = ANA) -> Rightsizing:
+    return rightsizing(read(log), scope, window, zone)
 
 
 def test_averages_of_each_model_and_sums_of_each_month() -> None:
@@ -336,14 +333,13 @@ def test_averages_of_each_model_and_sums_of_each_month() -> None:
 
 def test_what_was_not_told_is_null_beside_a_count() -> None:
     """One unpriced request makes a cost unknown; one that told no tokens lowers no average."""
-    log = Log().claim("s1")
-    nothing = {"input_tokens": None, "output_tokens": None, "cost_usd_nano": None, "model": None}
-    log.records("s1", request(MONDAY), request(MONDAY + 1, cost_usd_nano=None), request(MONDAY + 2, **nothing))
-    sonnet, unnamed = used(log).model_usage
+    untold = request(MONDAY + 2, **NOTHING, model=None)
+    found = used(Log().claim("s1").records("s1", request(MONDAY), request(MONDAY + 1, cost_usd_nano=None), untold))
+    sonnet, unnamed = found.model_usage
     assert (sonnet.total_cost_usd, sonnet.unpriced_requests, sonnet.avg_input_tokens) == (None, 1, 100)
     assert sonnet.avg_cache_read_tokens is None
     assert (unnamed.model, unnamed.avg_total_tokens, unnamed.unmeasured_requests) == (None, None, 1)
-    (month,) = used(log).monthly_usage
+    (month,) = found.monthly_usage
     assert (month.total_cost_usd, month.unpriced_requests, month.unmeasured_requests) == (None, 2, 1)
     assert (month.input_tokens, month.total_tokens) == (None, None)
 
@@ -371,7 +367,7 @@ def test_months_and_days_are_those_of_the_zone() -> None:
     assert (in_utc, in_berlin) == ([("2025-12", 2)], [("2025-12", 1), ("2026-01", 1)])
     empty: dict[str, list[object]] = {"recommendations": [], "modelUsage": [], "monthlyUsage": []}
     assert msgspec.to_builtins(used(log, window=Window(at_us + 1, at_us + DAY))) == empty
-    assert msgspec.to_builtins(rightsizing(reader(project(log.facts), log.facts), BEN, RANGE, UTC)) == empty
+    assert msgspec.to_builtins(used(log, scope=BEN)) == empty
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,25 @@
-"""What an agent's own telemetry adds to a session, and what its sub-session keeps of it: requests, lines, files."""
+"""What an agent's own telemetry adds to a session and its sub-session; records out of a stored export."""
 
 import sqlite3
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregates.telemetry.envelope import Signal
 from aggregates.turns.turn import ModelUsage, Work
 from projections.derive.sessions import session_turns
 from projections.derive.sub_session_rows import ModelTotals, model_totals
+from projections.telemetry.records import (
+    Buckets,
+    PointDistribution,
+    Quantile,
+    attributes_json,
+    distribution,
+    records_of,
+)
 from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project, request, tables
 from tests.support.stages import turn_at, usage
 from tests.support.tables import table
@@ -43,30 +53,28 @@ def test_a_request_told_by_the_log_and_by_the_transcript_counts_once_and_as_the_
 def test_a_tool_call_told_twice_counts_once_and_with_its_details() -> None:
     """Telemetry without tool details knows the outcome only; the transcript knows the file."""
     log = _prompted()
-    log.records(
-        "s1", {"kind": "tool", "tool": "Edit", "at_us": MONDAY + MINUTE, "ok": True, "call_id": "c", "origin": 0}
-    )
+    bare = {"kind": "tool", "tool": "Edit", "at_us": MONDAY + MINUTE, "ok": True, "call_id": "c", "origin": 0}
+    log.records("s1", bare)
     log.records("s1", edit(MONDAY + 2 * MINUTE, added=12, call_id="c"))
     work = _turn_work(project(log.facts))
     assert (work.tool_calls, work.lines_added, len(work.files)) == (1, 12, 1)
 
 
-@pytest.mark.parametrize(
-    ("told", "added"),
-    [
-        ([(1, 5.0, "delta", 0), (2, 4.0, "delta", 0)], 9),
-        ([(1, 5.0, "cumulative", 0), (2, 9.0, "cumulative", 0)], 9),
-        ([(1, 5.0, "cumulative", 0), (2, 4.0, "cumulative", 60)], 9),  # started anew
-        ([(1, 5.0, "cumulative", 0), (2, 4.0, "cumulative", 0)], 9),  # fell: started anew, too
-        ([(2, 9.0, "cumulative", 0), (1, 5.0, "cumulative", 0)], 9),  # arrived late
-    ],
+@table(
+    "told",
+    {
+        "as deltas": [(1, 5.0, "delta", 0), (2, 4.0, "delta", 0)],
+        "as a running total": [(1, 5.0, "cumulative", 0), (2, 9.0, "cumulative", 0)],
+        "as one started anew": [(1, 5.0, "cumulative", 0), (2, 4.0, "cumulative", 60)],
+        "as one that fell: started anew, too": [(1, 5.0, "cumulative", 0), (2, 4.0, "cumulative", 0)],
+        "as one that arrived late": [(2, 9.0, "cumulative", 0), (1, 5.0, "cumulative", 0)],
+    },
 )
-def test_a_counter_of_lines_counts_the_same_however_it_is_told(told: Any, added: int) -> None:
-    """As deltas, as a cumulative series, after a restart, out of order."""
+def test_a_counter_of_lines_counts_the_same_however_it_is_told(told: Any) -> None:
     log = _prompted()
     for minute, value, temporality, start in told:
         log.lines("s1", MONDAY + minute * MINUTE, value, temporality=temporality, start_us=start)
-    assert _turn_work(project(log.facts, range(9))).lines_added == added
+    assert _turn_work(project(log.facts, range(9))).lines_added == 9
 
 
 def test_a_counter_of_lines_counts_nothing_where_a_tool_call_told_its_lines() -> None:
@@ -152,3 +160,96 @@ def test_files_are_added_up_over_turns() -> None:
 def test_models_are_added_up_over_turns(usages: list[ModelUsage], totals: list[ModelTotals]) -> None:
     """No request goes without a token: a model of which a turn told none did not report them."""
     assert model_totals(turn_at(number, work=Work(usage=(each,))) for number, each in enumerate(usages)) == totals
+
+
+# --- records out of a stored export, whatever exporters write -------------------------------------------------
+
+
+def found(document: object, signal: Signal = "logs") -> list[Any]:
+    return [msgspec.json.decode(each) for each in records_of(json(document), signal)]
+
+
+def json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def test_records_come_in_the_order_of_the_document() -> None:
+    """Over resources, scopes and, for points, metrics of every kind; one that makes no sense keeps its place."""
+    one, two, three = ({"n": number} for number in (1, 2, 3))
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [one]}, {"logRecords": [two]}]}, {"scopeLogs": [
+        {"logRecords": [None, 7, three]}]}]}  # fmt: skip
+    assert found(logs) == [one, two, None, 7, three]
+    assert found({"resourceSpans": [{"scopeSpans": [{"spans": [one, two]}]}]}, "traces") == [one, two]
+    metrics = [{"name": "a", "sum": {"dataPoints": [one]}}, {"name": "b", "summary": {"dataPoints": [two, three]}}]
+    assert found({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}, "metrics") == [one, two, three]
+
+
+@pytest.mark.parametrize("export", ["", "null", "[]", "7", "{", '{"resourceLogs": {}}', '{"resourceLogs": [null]}'])
+def test_what_is_no_export_holds_no_records(export: str) -> None:
+    assert records_of(export, "logs") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"stringValue": "x"}, "x"),
+        ({"stringValue": None, "intValue": "7"}, 7),
+        ({"doubleValue": 1}, 1.0),
+        ({"doubleValue": "NaN"}, None),
+        ({"boolValue": False}, False),
+        ({"bytesValue": "AAAA"}, "AAAA"),
+        ({"arrayValue": {"values": [{"stringValue": "x"}, {}]}}, ["x", None]),
+        ({"kvlistValue": {"values": [{"key": "k", "value": {"intValue": 1}}]}}, {"k": 1}),
+        ({"arrayValue": {}}, []),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_values_are_shown_without_their_wrapping(value: object, shown: object) -> None:
+    """As OTLP has them, with the quirks of its exporters; of two attributes of one name the later."""
+    pairs = [{"key": "a", "value": {"intValue": 1}}, {"key": "a", "value": value}, {"value": {}}]
+    told = attributes_json(json({"attributes": pairs}).encode())
+    assert msgspec.json.decode(told or "") == {"a": shown, "": None}
+
+
+def test_distributions() -> None:
+    """Of a histogram, an exponential histogram and a summary; 64-bit integers are numbers or texts."""
+    histogram = _distribution(
+        {"count": "3", "sum": 6.5, "min": 1, "max": 4, "bucketCounts": ["1", 2], "explicitBounds": [2]}
+    )
+    assert (histogram.count, histogram.sum, histogram.min, histogram.max) == (3, 6.5, 1.0, 4.0)
+    assert (histogram.bucket_counts, histogram.explicit_bounds, histogram.quantiles) == ([1, 2], [2.0], None)
+    exponential = _distribution(
+        {"count": 2, "scale": 1, "zeroCount": "1", "positive": {"offset": 2, "bucketCounts": [1]}}
+    )
+    assert (exponential.scale, exponential.zero_count, exponential.sum) == (1, 1, None)
+    assert (exponential.positive, exponential.negative) == (Buckets(2, [1]), None)
+    summary = _distribution({"count": 2, "sum": 3, "quantileValues": [{"value": 1}, {"quantile": 1, "value": "NaN"}]})
+    assert summary.quantiles == [Quantile(0.0, 1.0), Quantile(1.0, 0.0)]
+
+
+def _distribution(point: dict[str, Any]) -> PointDistribution:
+    found = distribution(json(point).encode())
+    assert found is not None
+    return found
+
+
+_NAMES = [
+    "resourceLogs", "scopeLogs", "logRecords", "attributes", "key", "value", "arrayValue", "values", "intValue",
+    "kvlistValue", "positive", "bucketCounts", "quantileValues", "count",
+]  # fmt: skip
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(_JSON)
+def test_nothing_that_is_stored_breaks_a_read(document: Any) -> None:
+    """What no decoder takes any more is shown as absent."""
+    record = {"attributes": document, "positive": document, "quantileValues": document}
+    for each in [*records_of(json(document), "logs"), json(record).encode()]:
+        attributes_json(each)
+        distribution(each)
+    assert (attributes_json(b"7"), distribution(b'{"count":"x"}')) == (None, None)
