@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates import times
-from aggregates.times import Dates, Pair, Period, Window, WindowName, iso, parse_instant
+from aggregates.times import Dates, Pair, Period, Window, iso, parse_instant
+from tests.support.tables import table
 
 _NOON_US = 1_785_585_600_000_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -80,38 +81,41 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
 _HOUR_US = 3_600_000_000
 
 
-@pytest.mark.parametrize(
-    ("zone", "name", "now", "edges"),
-    [
-        ("Africa/Cairo", "daily", "2026-04-24T10:00:00Z",  # midnight is skipped: the day starts at 01:00
-         ["2026-04-21T22:00:00Z", "2026-04-22T22:00:00Z", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"]),
-        ("America/Sao_Paulo", "monthly", "2018-11-30T12:00:00Z",  # midnight was skipped on 4 November
-         ["2018-09-01T03:00:00Z", "2018-10-01T03:00:00Z", "2018-11-01T03:00:00Z", "2018-12-01T02:00:00Z"]),
-        ("UTC", "daily", "2026-08-01T00:00:00Z",
-         ["2026-07-30T00:00:00Z", "2026-07-31T00:00:00Z", "2026-08-01T00:00:00Z", "2026-08-02T00:00:00Z"]),
-        ("UTC", "weekly", "2026-08-02T23:59:59Z",
-         ["2026-07-13T00:00:00Z", "2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z", "2026-08-03T00:00:00Z"]),
-        ("UTC", "weekly", "2026-08-03T00:00:00Z",
-         ["2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z", "2026-08-03T00:00:00Z", "2026-08-10T00:00:00Z"]),
-        ("UTC", "monthly", "2026-01-31T10:00:00Z",
-         ["2025-11-01T00:00:00Z", "2025-12-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"]),
-        ("Europe/Berlin", "daily", "2026-03-29T12:00:00Z",  # spring forward: 23 hours
-         ["2026-03-26T23:00:00Z", "2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"]),
-        ("Europe/Berlin", "weekly", "2026-10-26T12:00:00Z",  # the week before ended with 25 hours
-         ["2026-10-11T22:00:00Z", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z", "2026-11-01T23:00:00Z"]),
-        ("America/New_York", "daily", "2026-11-01T23:30:00Z",  # fall back: 25 hours
-         ["2026-10-30T04:00:00Z", "2026-10-31T04:00:00Z", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"]),
-        ("America/New_York", "monthly", "2026-03-31T23:30:00Z",
-         ["2026-01-01T05:00:00Z", "2026-02-01T05:00:00Z", "2026-03-01T05:00:00Z", "2026-04-01T04:00:00Z"]),
-        ("Australia/Lord_Howe", "daily", "2026-10-04T03:00:00Z",  # a change of half an hour
-         ["2026-10-01T13:30:00Z", "2026-10-02T13:30:00Z", "2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z"]),
-    ],
-)  # fmt: skip
-def test_windows_follow_the_local_calendar(zone: str, name: WindowName, now: str, edges: list[str]) -> None:
+@table(
+    ("told", "edges"),
+    {
+        "midnight is skipped": ("Africa/Cairo daily 2026-04-24T10:00:00Z", "04-21T22 04-22T22 04-23T22 04-24T21"),
+        "midnight was skipped in November": (
+            "America/Sao_Paulo monthly 2018-11-30T12:00:00Z",
+            "09-01T03 10-01T03 11-01T03 12-01T02",
+        ),
+        "days": ("UTC daily 2026-08-01T00:00:00Z", "07-30T00 07-31T00 08-01T00 08-02T00"),
+        "the end of a week": ("UTC weekly 2026-08-02T23:59:59Z", "07-13T00 07-20T00 07-27T00 08-03T00"),
+        "the start of a week": ("UTC weekly 2026-08-03T00:00:00Z", "07-20T00 07-27T00 08-03T00 08-10T00"),
+        "months of a year's end": ("UTC monthly 2026-01-31T10:00:00Z", "11-01T00 12-01T00 01-01T00 02-01T00"),
+        "a day of 23 hours": ("Europe/Berlin daily 2026-03-29T12:00:00Z", "03-26T23 03-27T23 03-28T23 03-29T22"),
+        "after a week of an hour more": (
+            "Europe/Berlin weekly 2026-10-26T12:00:00Z",
+            "10-11T22 10-18T22 10-25T23 11-01T23",
+        ),
+        "a day of 25 hours": ("America/New_York daily 2026-11-01T23:30:00Z", "10-30T04 10-31T04 11-01T04 11-02T05"),
+        "months over a spring": (
+            "America/New_York monthly 2026-03-31T23:30:00Z",
+            "01-01T05 02-01T05 03-01T05 04-01T04",
+        ),
+        "a change of half an hour": (
+            "Australia/Lord_Howe daily 2026-10-04T03:00:00Z",
+            "10-01T13:30 10-02T13:30 10-03T13:30 10-04T13",
+        ),
+    },
+)
+def test_windows_follow_the_local_calendar(told: str, edges: str) -> None:
     """Three windows, oldest first, each ending where the next begins, the last one holding now."""
-    windows = times.calendar_windows(name, ZoneInfo(zone), parse_instant(now), 3)
-    assert [iso(window.start_us) for window in windows] == edges[:-1]
-    assert [iso(window.end_us) for window in windows] == edges[1:]
+    zone, name, now = told.split()
+    windows = times.calendar_windows(name, ZoneInfo(zone), parse_instant(now), 3)  # type: ignore[arg-type]
+    found = [*(window.start_us for window in windows), windows[-1].end_us]
+    assert " ".join(iso(at_us)[5:16].removesuffix(":00") for at_us in found) == edges
+    assert all(one.end_us == other.start_us for one, other in pairwise(windows))
     assert windows[-1].start_us <= parse_instant(now) < windows[-1].end_us
 
 

@@ -20,7 +20,6 @@ from tests.support.facts import (
     ANA,
     BEN,
     DIGESTER,
-    FIX,
     MONDAY,
     Log,
     Placed,
@@ -338,8 +337,8 @@ def test_whom_a_fact_concerns(then: Any, concerns: bool) -> None:
 
 def test_two_developers_in_one_batch_are_both_named() -> None:
     live, hers, his = Live(), Log(ANA), Log(BEN)
-    hers.prompt("s1", FIX, MONDAY)
-    his.prompt("s2", FIX, MONDAY)
+    hers.prompt("s1", PROMPTS[0], MONDAY)
+    his.prompt("s2", PROMPTS[0], MONDAY)
     placed = numbered([*hers.facts, *his.facts])
     assert live.changed(placed[: len(hers.facts)]) == {ANA}
     assert live.changed(placed) == {BEN}

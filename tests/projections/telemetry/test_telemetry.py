@@ -15,19 +15,8 @@ from aggregates.times import Window, parse_instant
 from projections.reader import Reader
 from projections.scores.score import Breakdown
 from projections.telemetry import records as telemetry
+from projections.telemetry import usage
 from projections.telemetry.records import LogRow, Page, RecordsQuery
-from projections.telemetry.usage import (
-    SLOT_US,
-    GroupBy,
-    RecordGroup,
-    Rightsizing,
-    TurnUse,
-    analytics,
-    hour_start,
-    per_turn,
-    rightsizing,
-    stats,
-)
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans
 from tests.support.tables import table
@@ -166,8 +155,8 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
 # --- sums -----------------------------------------------------------------------------------------------------
 
 
-def sums(log: Log, signal: Signal, group_by: GroupBy = "day", window: Window = WEEK) -> list[RecordGroup]:
-    return stats(read(log), ANA, window, signal, group_by, UTC)
+def sums(log: Log, signal: Signal, group_by: usage.GroupBy = "day", window: Window = WEEK) -> list[usage.RecordGroup]:
+    return usage.stats(read(log), ANA, window, signal, group_by, UTC)
 
 
 @table(
@@ -236,12 +225,12 @@ def test_sums_with_something_unknown_in_them_say_so() -> None:
         ("session_id", "UTC", ["s1", None]),
     ],
 )
-def test_groups(group_by: GroupBy, zone: str, keys: list[str | None]) -> None:
+def test_groups(group_by: usage.GroupBy, zone: str, keys: list[str | None]) -> None:
     """In order; only where there was a record; days and hours are those of the zone."""
     log = add_logs(logged({"at_us": MONDAY}, {"at_us": MONDAY + MINUTE}), None, {"at_us": MONDAY + 15 * HOUR})
-    groups = stats(read(log), ANA, WEEK, "logs", group_by, ZoneInfo(zone))
+    groups = usage.stats(read(log), ANA, WEEK, "logs", group_by, ZoneInfo(zone))
     assert [(group.key, group.records) for group in groups] == list(zip(keys, [2, 1], strict=True))
-    assert stats(read(log), BEN, WEEK, "logs", group_by, ZoneInfo(zone)) == []
+    assert usage.stats(read(log), BEN, WEEK, "logs", group_by, ZoneInfo(zone)) == []
 
 
 # --- use ------------------------------------------------------------------------------------------------------
@@ -265,7 +254,7 @@ def test_tools_failures_models_and_hours_of_a_range() -> None:
     )
     add_spans(log, "s1", tool(MONDAY + 4, ok=True, duration_ms=20, call_id="c"))
     add_logs(log, None, tool(MONDAY + 5, "Read"))
-    found = analytics(read(log), ANA, WEEK, ZoneInfo("Europe/Berlin"))
+    found = usage.analytics(read(log), ANA, WEEK, ZoneInfo("Europe/Berlin"))
     tools = [(each.name, each.calls, each.errors, each.median_ms) for each in found.tools]
     assert tools == [("Bash", 3, 1, 30.0), ("Read", 2, 0, None)]
     assert [(each.status_code, each.model, each.count) for each in found.errors] == [(529, "haiku", 2), (None, None, 1)]
@@ -273,7 +262,7 @@ def test_tools_failures_models_and_hours_of_a_range() -> None:
     assert models == [("claude-sonnet-4-5", 1, 100, 0.01), ("haiku", 1, 100, None)]
     assert [each.hour for each in found.active_hours] == list(range(24))
     assert [each.hour for each in found.active_hours if each.requests] == [11, 12]
-    nobodys = analytics(read(log), BEN, WEEK, UTC)
+    nobodys = usage.analytics(read(log), BEN, WEEK, UTC)
     assert (nobodys.tools, nobodys.errors, nobodys.models) == ([], [], [])
 
 
@@ -288,13 +277,13 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
     counts = dict.fromkeys(
         ("requests", "tools", "errors", "tool_errors", "unpriced_requests", "unmeasured_requests"), 0
     )
-    nothing = TurnUse(prompt_id="nobody's", tokens=None, cost_usd=None, **counts)
+    nothing = usage.TurnUse(prompt_id="nobody's", tokens=None, cost_usd=None, **counts)
     told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": Breakdown(200, 40, 3, 0), "cost_usd": 0.02}
     one = replace(nothing, **told, errors=1, tool_errors=1)
     two = replace(nothing, prompt_id="p2", requests=1, tokens=Breakdown(100, 20, 0, 0), unpriced_requests=1)
-    assert per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"]) == [nothing, two, one]
+    assert usage.per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"]) == [nothing, two, one]
     for scope, session in ((BEN, "s1"), (ANA, "s2")):
-        assert per_turn(views, scope, session, ["p1"]) == [replace(nothing, prompt_id="p1")]
+        assert usage.per_turn(views, scope, session, ["p1"]) == [replace(nothing, prompt_id="p1")]
 
 
 # --- what models were used for -------------------------------------------------------------------------------------
@@ -303,8 +292,8 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
 RANGE = Window(MONDAY - 90 * DAY, MONDAY + DAY)
 
 
-def used(log: Log, zone: ZoneInfo = UTC, window: Window = RANGE, scope: Scope = ANA) -> Rightsizing:
-    return rightsizing(read(log), scope, window, zone)
+def used(log: Log, zone: ZoneInfo = UTC, window: Window = RANGE, scope: Scope = ANA) -> usage.Rightsizing:
+    return usage.rightsizing(read(log), scope, window, zone)
 
 
 def test_averages_of_each_model_and_sums_of_each_month() -> None:
@@ -381,4 +370,4 @@ def test_months_and_days_are_those_of_the_zone() -> None:
     ],
 )
 def test_an_hour_begins_when_the_clocks_of_its_zone_strike(at: str, zone: str, start: str) -> None:
-    assert hour_start(parse_instant(at) // SLOT_US, ZoneInfo(zone)) == start
+    assert usage.hour_start(parse_instant(at) // usage.SLOT_US, ZoneInfo(zone)) == start
