@@ -77,7 +77,6 @@ class Session(msgspec.Struct, frozen=True):
     seen: Seen
     turns: tuple[Turn, ...]
     records: tuple[Record, ...]
-    arcs: int
 
 
 def price_nano(model: str | None, at_input: int, at_output: int) -> int | None:
@@ -92,8 +91,8 @@ def session(chance: Random, name: str, start_us: int) -> Session:
     seen: Seen = chance.choice(("plugin", "telemetry", "both", "both"))
     turns: list[Turn] = []
     records: list[Record] = []
-    at_us, arcs = start_us, chance.randint(1, 4)
-    for arc in range(arcs):
+    at_us = start_us
+    for arc in range(chance.randint(1, 4)):
         texts = ["/clear"] if arc else []
         texts += [chance.choice(_GOALS)] + [chance.choice(_CORRECTIONS) for _ in range(chance.randint(0, 3))]
         for text in texts:
@@ -102,7 +101,7 @@ def session(chance: Random, name: str, start_us: int) -> Session:
             if seen != "plugin":
                 records += _records(chance, turn)
             at_us += chance.randint(30, 300) * SECOND_US
-    return Session(name, seen, tuple(turns), tuple(records), arcs)
+    return Session(name, seen, tuple(turns), tuple(records))
 
 
 def _turn(chance: Random, session: str, number: int, at_us: int, text: str, arc: int, seen: Seen) -> Turn:

@@ -51,7 +51,7 @@ class World:
         self.clock = clock
         self.chance = chance
         self.folder = folder
-        self.lives = self.deaths = self.failed_starts = 0
+        self.lives = self.deaths = 0
         self.next_fate: tuple[Place, int] | None = None  # what the next life dies of, from its start on
         self._kind = kind
         self._shared = shared
@@ -69,7 +69,6 @@ class World:
             except* (StoreUnavailable, sqlite3.Error, OSError) as errors:
                 if not (life.fate.over or life.fate.refusal):
                     raise errors
-                self.failed_starts += not life.fate.over
             if self.var != life.var:
                 shutil.rmtree(life.var)
             await trio.sleep(self.chance.uniform(0, 3))
