@@ -93,7 +93,13 @@ class Log:
     def records(self, session: str | None, *drafts: dict[str, Any]) -> "Log":
         """A batch of telemetry; `path`, `command` and `text` are given as texts."""
         table = TextPool()
-        records = [_record(number, draft, table) for number, draft in enumerate(drafts)]
+        records = []
+        for number, draft in enumerate(drafts):
+            words: dict[str, Any] = {
+                name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft
+            }
+            named: dict[str, Any] = {"record_id": f"{draft['kind']}-{draft['at_us']}-{number}"}
+            records.append(Record(**(named | draft | words)))
         return self._add(
             RecordsCaptured,
             max(record.at_us for record in records),
@@ -199,12 +205,6 @@ class Log:
 def prompt_name(session: str, name: str, at_us: int) -> UUID:
     """The id of a capture that a log was told."""
     return uuid5(NAMESPACE, f"{session}/{name}/{at_us}")
-
-
-def _record(number: int, draft: dict[str, Any], table: TextPool) -> Record:
-    words: dict[str, Any] = {name: table.add(draft[name]) for name in ("path", "command", "text") if name in draft}
-    named: dict[str, Any] = {"record_id": f"{draft['kind']}-{draft['at_us']}-{number}"}
-    return Record(**(named | draft | words))
 
 
 def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -> dict[str, Any]:

@@ -144,12 +144,10 @@ def _shown(record: Record, words: Words) -> str:
     return " ".join(str(each) for each in told if each is not None)
 
 
-def signal_of(export: Mapping[str, object]) -> Signal:
-    return "traces" if "resourceSpans" in export else "metrics" if "resourceMetrics" in export else "logs"
-
-
 def taken(export: Mapping[str, Any] | bytes, *, signal: Signal | None = None, redaction: bool = True) -> Taken:
-    found = signal or (signal_of(export) if isinstance(export, Mapping) else "logs")
+    known: dict[str, Signal] = {"resourceSpans": "traces", "resourceMetrics": "metrics"}
+    top = next(iter(export), "") if isinstance(export, Mapping) else ""
+    found = signal or known.get(top, "logs")
     data = export if isinstance(export, bytes) else msgspec.json.encode(export)
     return taken_of(split(data, found), found, redaction=redaction)
 

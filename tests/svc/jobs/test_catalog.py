@@ -264,11 +264,10 @@ async def test_prices_are_asked_for_every_day_and_sooner_after_a_failure(house: 
 async def _asked_after(source: Source, seconds: float, clock: MockClock) -> None:
     """The source is asked when that time has passed, and not a second earlier."""
     before = source.asked
-    await _until(_all_asleep)
-    clock.jump(seconds - 1)
-    await _until(_all_asleep)
-    assert source.asked == before
-    clock.jump(1)
+    for passes in (seconds - 1, 1):
+        await _until(_all_asleep)
+        assert source.asked == before
+        clock.jump(passes)
     await _until(lambda: source.asked == before + 1)
 
 

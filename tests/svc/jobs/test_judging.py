@@ -40,10 +40,8 @@ def judge(request: Request) -> Said:
     """A model that calls everything a feature and nothing complete."""
     if "prompt" not in request.data:
         return says({"complete": False, "confidence": 0.7})
-    habits: dict[str, object] = dict.fromkeys(
-        ("scope_bounded", "references_concrete", "context_sufficient", "plan_first"), False
-    )
-    habits |= {"goal_explicit": True, "verification_requested": "unsure"}
+    missing = "scope_bounded", "references_concrete", "context_sufficient", "plan_first"
+    habits = {**dict.fromkeys(missing, False), "goal_explicit": True, "verification_requested": "unsure"}
     quotes = [{"habit": "goal_explicit", "quote": request.data["prompt"][:20]}]
     return says({"intent": "feature", "confidence": 0.8, "quotes": quotes, **habits})
 
