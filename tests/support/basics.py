@@ -6,8 +6,9 @@ Ana owns Acme, Ben is a member, Eve belongs to Other.
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 from eventsourcing.sqlite import SQLiteDatastore
 
@@ -138,11 +139,14 @@ class SqliteHome:
             return connection.execute(statement).fetchall()
 
 
+_NUMBERS = count()  # not by chance: where a simulation seeds it, its second run would find the first one's log
+
+
 class MemoryRecorder(SqliteRecorder):
     """A database in memory that lives as long as this does: a new store over it reopens the log."""
 
     def __init__(self) -> None:
-        super().__init__(SQLiteDatastore(f"file:{uuid4()}?mode=memory&cache=shared"))
+        super().__init__(SQLiteDatastore(f"file:log-{next(_NUMBERS)}?mode=memory&cache=shared"))
         self.create_table()
 
     def close(self) -> None:
