@@ -12,7 +12,7 @@ ifneq ($(origin PYTHON),file)
 $(shell grep -qsF "= $$($(PYTHON) -c 'import platform; print(platform.python_version())')" $(VENV)/pyvenv.cfg || rm -f $(VENV)/.runtime $(VENV)/.dev)
 endif
 
-.PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges pages fuzz fuzz-linear smoke binary onedir packages release clean
+.PHONY: venv dev serve demo test lint types bench cluster agents api-check faults soak judge-report train-judges pages fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -53,14 +53,6 @@ faults: dev
 # Three nodes over a PostgreSQL of its own, under faults. docs/cluster.md.
 cluster: dev
 	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600)
-
-# The tests that drive a real server, with three nodes behind a balancer that takes any for each request.
-SPRAYED = svc/processes svc_http/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \
-	svc/hook/test_hook_process.py svc/importing/test_import_elsewhere.py svc/cli/test_scoring.py \
-	svc/cli/test_people_commands.py svc/test_connections.py svc/test_admin_socket.py svc/test_seeing_inside.py \
-	svc/test_deploy_files.py svc/test_pages.py svc/maintenance/test_export_process.py
-cluster-tests: dev
-	TEST_NODES=3 $(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -rfEs $(addprefix tests/,$(SPRAYED))
 
 # The agents' own programs against a model of our own on loopback; SVC_AGENTS_BIN names the folder where they lie.
 agents: dev

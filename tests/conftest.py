@@ -11,7 +11,6 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from tests.cluster.sprayed import NODES
 from tests.support.facts import views_closed
 from tests.support.postgres import Postgres, shared_store_in
 
@@ -50,13 +49,6 @@ def _in_memory() -> bool:
 
 if _in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several nodes, what concerns one folder is skipped, saying why."""
-    for item in items if NODES > 1 else ():
-        for mark in item.iter_markers("one_folder"):
-            item.add_marker(pytest.mark.skip(f"one folder: {mark.args[0]}"))
 
 
 def pytest_collection_finish() -> None:

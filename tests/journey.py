@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,11 +34,11 @@ BACKGROUND = ("svc/maintenance/texts.py",)
 
 
 class Tracer:
-    """Notes which functions of the product are entered, in every thread, while it records."""
+    """Counts the functions of the product that are entered, in every thread, while it records."""
 
     def __init__(self) -> None:
-        self.calls: dict[str, dict[str, int]] = {}
-        """File → function → how often it was entered or resumed; files in order of first entry."""
+        self.calls: Counter[str] = Counter()
+        """File → how often a function of it was entered or resumed; files in order of first entry."""
         self.recording = False
         self._folders = {f"{parent / room}/": len(f"{parent}/") for room, parent in ROOMS.items()}
         self._names: dict[str, str | None] = {}
@@ -69,8 +70,7 @@ class Tracer:
         if code.co_filename not in self._names:
             self._names[code.co_filename] = self._name(code.co_filename)
         if name := self._names[code.co_filename]:
-            functions = self.calls.setdefault(name, {})
-            functions[code.co_qualname] = functions.get(code.co_qualname, 0) + 1
+            self.calls[name] += 1
 
     def _name(self, path: str) -> str | None:
         """The file below its source root; None where it is no product file."""
@@ -146,17 +146,13 @@ def journey(name: str) -> Tracer:
 
 @click.command()
 @click.argument("name", type=click.Choice(list(JOURNEYS)), default="prompt_to_score")
-@click.option("--functions", is_flag=True, help="Name the functions of each file.")
-def main(name: str, functions: bool) -> None:
+def main(name: str) -> None:
     """Print the product files of a journey, and how many there are."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     calls = journey(name).calls
-    for file, entered in calls.items():
-        click.echo(f"{sum(entered.values()):>6} calls of {len(entered):>2} functions  {file}")
-        if functions:
-            click.echo("".join(f"{'':>18}{count:>5}  {function}\n" for function, count in entered.items()), nl=False)
-    few = sum(len(each) <= 2 for each in calls.values())
-    click.echo(f"{len(calls)} files, {few} of them for one or two functions")
+    for file, count in calls.items():
+        click.echo(f"{count:>6} calls  {file}")
+    click.echo(f"{len(calls)} files")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`python -m tests.pages`: write docs/generated/, the tables that the program itself knows; tests hold them level.
 
-`tests/test_generated.py` holds the quick ones, `tests/svc_http/test_isolation.py` the doors, and
+`tests/svc/test_pages.py` holds the quick ones, `tests/svc_http/test_isolation.py` the doors, and
 `tests/svc_http/routes/test_explain.py` the explanations.
 """
 

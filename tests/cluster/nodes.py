@@ -1,13 +1,17 @@
 """Nodes of the real program over one PostgreSQL, each with a line of its own to it, behind a balancer."""
 
+import random
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import trio
 
 from svc.log.opening import make_master_key
-from tests.cluster.relay import Relay
 from tests.support.driver import once, together, until
 from tests.support.postgres import Postgres
 from tests.support.process import KEY, NO_BUDGETS, THIS_TREE, NotReady, Program, Server, beside, log_tail
@@ -104,3 +108,68 @@ def cluster(database: Postgres, folder: Path, number: int = 3, **more: str) -> I
             node.server.process.send_signal(signal.SIGCONT)
             node.server.end()
             node.line.close()
+
+
+_CHUNK_BYTES = 65_536
+
+
+class Relay:
+    """Passes connections on from a port of its own, in a thread of its own, until it is closed; it can be cut."""
+
+    def __init__(self, targets: Callable[[], Sequence[int]]) -> None:
+        """`targets`: the ports of which each connection takes one at random."""
+        self._targets = targets
+        self._random = random.Random(1)
+        self._cut = False
+        self._lines: set[trio.CancelScope] = set()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=trio.run, args=(self._run,), daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    def cut(self, cut: bool) -> None:
+        """End every connection and let no other one through, or let them through again."""
+        self._cut = cut
+        if cut:
+            trio.from_thread.run_sync(self._end, trio_token=self._token)
+
+    def close(self) -> None:
+        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
+        self._thread.join()
+
+    def _end(self) -> None:
+        for scope in self._lines:
+            scope.cancel()
+
+    async def _run(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        async with trio.open_nursery() as self._nursery:
+            listeners: Any = await trio.open_tcp_listeners(0, host="127.0.0.1")
+            self.port: int = listeners[0].socket.getsockname()[1]
+            self._ready.set()
+            await trio.serve_listeners(self._pass_on, listeners)
+
+    async def _pass_on(self, near: trio.SocketStream) -> None:
+        targets = self._targets()
+        if self._cut or not targets:
+            return
+        with trio.CancelScope() as scope:
+            self._lines.add(scope)
+            try:
+                far = await trio.open_tcp_stream("127.0.0.1", self._random.choice(targets))
+                async with far, trio.open_nursery() as nursery:
+                    nursery.start_soon(_pump, near, far, nursery.cancel_scope)
+                    nursery.start_soon(_pump, far, near, nursery.cancel_scope)
+            except OSError:
+                pass  # the node is down: its client sees the connection end
+            finally:
+                self._lines.discard(scope)
+
+
+async def _pump(source: trio.SocketStream, target: trio.SocketStream, whole: trio.CancelScope) -> None:
+    try:
+        while chunk := await source.receive_some(_CHUNK_BYTES):
+            await target.send_all(chunk)
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
+    whole.cancel()

@@ -15,12 +15,10 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.faults.commands import killed_commands
-from tests.faults.damage import damaged_views
+from tests.faults.commands import kill_rounds, killed_commands
 from tests.faults.house import Trial
-from tests.faults.kills import kill_rounds
 from tests.faults.power import power_cuts
-from tests.faults.refusing import full_disk, no_sync, read_only
+from tests.faults.refusing import damaged_views, full_disk, no_sync, read_only
 from tests.support.process import QUIET, THIS_TREE, Program
 from tests.support.results import Outcome, all_hold, told
 

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a command: started again, it completes, and nothing is lost."""
+"""kill -9 in the middle of a command, and of the server under load, and again during the start: nothing is lost."""
 
 import contextlib
 import random
@@ -12,7 +12,7 @@ from typing import Any
 
 from svc.log.sqlite import EVENTS_FILE
 from tests.faults.house import House, Trial
-from tests.faults.ledger import LogReader
+from tests.faults.load import LogReader
 from tests.support.process import kill_processes
 
 CAPTURES = (150, 300)
@@ -131,3 +131,45 @@ def _completes(house: House, *arguments: str, **how: Any) -> float:
     done = _run(house, *arguments, **how)
     house.check(done.returncode == 0, f"{arguments} ends with {done.returncode}: {done.stderr[-500:]}")
     return time.monotonic() - started
+
+
+FOLDER_ROUNDS = 20
+"""Rounds on one folder; then all of it is proven, which takes some seconds, and the next folder begins."""
+LOAD_CAPTURES = (1, 200)  # how many more are acknowledged before the blow falls, and some milliseconds later it does
+LATER_SECONDS = (0.0, 0.05)
+START_SECONDS = (0.0, 2.5)  # when a blow falls that is meant for a server that starts
+
+
+def kill_rounds(trial: Trial) -> None:
+    for first in range(0, trial.times, FOLDER_ROUNDS):
+        some = range(first, min(first + FOLDER_ROUNDS, trial.times))
+        trial._replace(done=lambda: None).once(
+            f"kills-{first}",
+            lambda house, chance, some=some: _rounds(trial, house, some, chance),  # type: ignore[misc]
+        )
+
+
+def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> None:
+    server = house.serve()
+    for number in some:
+        name = chance.choices(BLOWS, weights=(14, 4, 2))[0]
+        house.load.resume(server)
+        house.load.wait_for(chance.randint(*LOAD_CAPTURES))
+        time.sleep(chance.uniform(*LATER_SECONDS))
+        server.kill()
+        for _ in range(BLOWS.index(name)):
+            starting = house.program.begin(house.var)
+            time.sleep(chance.uniform(*START_SECONDS))
+            starting.end()
+        server = house.serve()
+        house.load.pause()
+        house.look(f"round {number}, {name}")
+        house.outcome.tried += 1
+        house.outcome.count(name)
+        trial.done()
+    house.outcome.count("sends broken off", house.load.statuses["broken off"])
+    house.settle(server, f"after round {some[-1]}")
+
+
+BLOWS = ("the server", "again while starting", "twice while starting")
+"""By how many further starts are killed, too: those do not get to where they answer, or just so."""

@@ -5,12 +5,12 @@ import sqlite3
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.faults.ledger import Capture, LogReader
-from tests.faults.load import Load, load_of, sent
-from tests.faults.tracing import NotUnderstood
+from tests.faults.disk import NotUnderstood
+from tests.faults.load import Capture, Load, LogReader, sent
 from tests.support.driver import Answer, Driver, once, until
 from tests.support.process import NotReady, Person, Program, Server, kill_processes, processes_of
 from tests.support.results import Outcome
@@ -133,7 +133,7 @@ class Trial(NamedTuple):
         var.parent.mkdir(parents=True, exist_ok=True)
         owners = [self.program.set_up(var), self.program.another(var, "Kim")]
         try:
-            with load_of(owners, f"{self.seed}-{name}") as load:
+            with closing(Load(owners, f"{self.seed}-{name}")) as load:
                 house = House(self.program, var, owners, load, self.outcome)
                 attempt(house, random.Random(f"{self.seed}-{name}"))
         except BROKEN as error:

@@ -9,10 +9,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.faults.disk import Disk, differences
+from tests.faults.disk import Call, Disk, calls_in, differences, strace
 from tests.faults.house import House, Trial
-from tests.faults.ledger import NEVER, LogReader
-from tests.faults.tracing import Call, calls_in, strace
+from tests.faults.load import NEVER, LogReader
 
 LIFE_CAPTURES = (30, 120)
 CUTS = 8  # moments of one trace at which the power is cut

@@ -2,14 +2,13 @@
 
 import random
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from tests.faults.disk import Disk
-from tests.faults.ledger import NEVER, Capture, Ledger
-from tests.faults.tracing import Call, NotUnderstood, calls_in
+from tests.faults.disk import Call, Disk, NotUnderstood, calls_in
+from tests.faults.load import NEVER, Capture, Ledger
 
 SECTOR = 4
 
@@ -20,6 +19,10 @@ class Traced:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lines: list[str] = []
+
+    def pwrite(self, file: str, data: bytes, offset: int) -> None:
+        size = str(len(data))
+        self.call("pwrite64", file, f'"{escaped(data)}"', size, str(offset), result=size)
 
     def call(self, name: str, *arguments: str, result: str = "0") -> None:
         second = len(self.lines)
@@ -43,10 +46,6 @@ def escaped(data: bytes) -> str:
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
-def pwrite(traced: Traced, file: str, data: bytes, offset: int) -> None:
-    traced.call("pwrite64", file, f'"{escaped(data)}"', str(len(data)), str(offset), result=str(len(data)))
-
-
 @pytest.fixture
 def traced(tmp_path: Path) -> Traced:
     for folder in ("var", "before"):
@@ -65,28 +64,23 @@ def image(traced: Traced, survival: float, seed: int = 0) -> dict[str, bytes]:
 
 def test_what_was_synced_lasts_and_nothing_else_needs_to(traced: Traced) -> None:
     log = traced.open("log")
-    pwrite(traced, log, b"CCCC", 0)
+    traced.pwrite(log, b"CCCC", 0)
     traced.call("fdatasync", log)
-    pwrite(traced, log, b"DDDDEEEE", 4)
+    traced.pwrite(log, b"DDDDEEEE", 4)
     assert image(traced, 0.0) == {"log": b"CCCCBBBB"}
     assert image(traced, 1.0) == {"log": b"CCCCDDDDEEEE"}
 
 
 def test_a_write_is_torn_at_any_sector(traced: Traced) -> None:
-    pwrite(traced, traced.open("log"), b"CCCCDDDDEEEE", 0)
+    traced.pwrite(traced.open("log"), b"CCCCDDDDEEEE", 0)
     seen = {image(traced, 0.5, seed)["log"] for seed in range(60)}
-    assert seen == {
-        first + second + third
-        for first in (b"AAAA", b"CCCC")
-        for second in (b"BBBB", b"DDDD")
-        for third in (b"", b"EEEE")
-    }
+    assert seen == {b"".join(sectors) for sectors in product((b"AAAA", b"CCCC"), (b"BBBB", b"DDDD"), (b"", b"EEEE"))}
 
 
 def test_a_new_name_lasts_once_its_folder_was_synced(traced: Traced) -> None:
     """Before that, the file may be gone, however well it was synced itself."""
     new = traced.open("new")
-    pwrite(traced, new, b"words", 0)
+    traced.pwrite(new, b"words", 0)
     traced.call("fsync", new)
     assert {tuple(sorted(image(traced, 0.0, seed))) for seed in range(20)} == {("log",), ("log", "new")}
     traced.call("fsync", f"4<{traced.hex('')}>")
@@ -116,7 +110,7 @@ def test_a_sync_speaks_for_what_was_over_when_it_began(traced: Traced) -> None:
 def test_a_call_within_which_a_process_was_killed_ends_at_its_death(traced: Traced) -> None:
     """strace writes it in three ways; none of these syncs promises anything."""
     log = traced.open("log")
-    pwrite(traced, log, b"CCCC", 0)
+    traced.pwrite(log, b"CCCC", 0)
     traced.lines += [
         f"7 2.000000 fsync({log}) = ?",
         f"8 3.000000 fsync({log} <unfinished ...>",
@@ -124,11 +118,8 @@ def test_a_call_within_which_a_process_was_killed_ends_at_its_death(traced: Trac
         "9 3.600000 <... fsync resumed>) = ?",
         *(f"{thread} 4.000000 +++ killed by SIGKILL +++" for thread in (7, 8, 9)),
     ]
-    assert [(call.ended, call.interrupted) for call in traced.calls()] == [
-        (0.5, False),
-        (1.5, False),
-        *[(4.0, True)] * 3,
-    ]
+    ended = [(call.ended, call.interrupted) for call in traced.calls()]
+    assert ended == [(0.5, False), (1.5, False), *[(4.0, True)] * 3]
     assert image(traced, 0.0) == {"log": b"AAAABBBB"}
 
 
@@ -151,15 +142,6 @@ def test_what_the_model_does_not_know_is_not_passed_over(traced: Traced) -> None
         image(traced, 1.0)
 
 
-SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
-
-
-def ledger(acknowledged_at: float) -> Ledger:
-    kept = Ledger()
-    kept.note(msgspec.structs.replace(SENT, acknowledged_at=acknowledged_at))
-    return kept
-
-
 @pytest.mark.parametrize(
     ("acknowledged_at", "marks", "flaw"),
     [
@@ -175,5 +157,7 @@ def ledger(acknowledged_at: float) -> Ledger:
 )
 def test_every_way_to_differ_is_seen(acknowledged_at: float, marks: dict[str, int], flaw: str | None) -> None:
     """What was not acknowledged may be there or not, but whole."""
-    found = ledger(acknowledged_at).compare(Counter(marks))
+    ledger = Ledger()
+    ledger.note(Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}), acknowledged_at))
+    found = ledger.compare(Counter(marks))
     assert any(flaw in each for each in found.flaws) if flaw else found.flaws == []

@@ -22,7 +22,6 @@ import svc.log.journal
 import svc.views.projector
 from svc.views.replay import build, digests
 from svc.views.views import snapshot
-from tests.cluster.sprayed import database
 from tests.sim import fate, stories
 from tests.sim.clients import Clients, Faults, narrow_bounds
 from tests.sim.fate import FATE, in_virtual_time, patched, seeded
@@ -31,6 +30,7 @@ from tests.sim.model import Divergence, Person, same
 from tests.sim.reads import Reads
 from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
 from tests.sim.world import Nodes, StoreKind, worlds
+from tests.support.postgres import quick_database
 
 START_US = 1_780_272_000 * 1_000_000  # A midnight of UTC
 
@@ -62,7 +62,7 @@ class Failed(Exception):
 
 def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B008
     if kind == "nodes":
-        database()  # before chance is the seed's
+        quick_database()  # before chance is the seed's
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder, ExitStack() as stack:
         held = worlds(Path(folder), kind, Random(chance.random()), START_US)
         made = History(stack.enter_context(held), chance, size)

@@ -18,12 +18,11 @@ from svc.log.postgres import open_recorder
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
-from tests.cluster.sprayed import database
 from tests.sim import fate as fates
 from tests.sim.fate import Fate, Place
 from tests.sim.life import Answer, Life, Lost, Side
 from tests.support.basics import FixedClock, MemoryRecorder
-from tests.support.postgres import shared_store_in
+from tests.support.postgres import quick_database, shared_store_in
 
 StoreKind = Literal["memory", "sqlite", "nodes"]  # `nodes`: three over one PostgreSQL
 
@@ -237,7 +236,7 @@ def worlds(folder: Path, kind: StoreKind, chance: Random, now_us: int) -> Iterat
     if kind != "nodes":
         yield Nodes([World(folder, kind, chance, clock)], folder, chance, clock)
         return
-    with shared_store_in(database()) as url:
+    with shared_store_in(quick_database()) as url:
         shared = Shared(url, folder / "master.key")
         make_master_key(shared.master_key_file)
         places = [folder / f"node{number}" for number in range(NODES)]

@@ -4,6 +4,7 @@ It is started as an ordinary user, in a temporary folder, from the `postgres` th
 either, the tests that need it are skipped.
 """
 
+import atexit
 import os
 import pwd
 import shutil
@@ -11,7 +12,8 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -153,3 +155,11 @@ def as_role(url: str, role: str, password: str) -> str:
     """The same address for somebody else."""
     parts = urlsplit(url)
     return parts._replace(netloc=f"{role}:{password}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+@cache
+def quick_database() -> Postgres:
+    """One for the whole process, of many connections."""
+    held = ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(Postgres.started(QUICK | {"max_connections": "200"}))

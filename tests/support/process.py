@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -24,7 +24,6 @@ from uuid import UUID
 import httpx
 
 from aggregates.people import entry
-from tests.cluster.sprayed import NODES, Together, balanced, folders, saw_command, told_of, told_of_command
 from tests.support.driver import bearer, until
 from tests.support.warm import Child, Warm
 
@@ -291,27 +290,18 @@ def kill_processes(var: Path, word: str) -> int:
     return len(found)
 
 
-# --- for tests: forks, and several nodes where TEST_NODES says so -------------------------------------------------
+# --- for tests: forks ---------------------------------------------------------------------------------------------
 
 
 def svc(
     *arguments: str | Path, check: bool = True, stdin: str | None = None, told: Mapping[str, str] = NOTHING
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    if NODES > 1:
-        told = {**told_of_command([str(each) for each in arguments]), **told}
-    done = Program().run(*arguments, check=False, stdin=stdin, told=told)
-    saw_command(told)
-    if check:
-        done.check_returncode()
-    return done
+    return Program().run(*arguments, check=check, stdin=stdin, told=told)
 
 
 def init(var: Path) -> dict[str, Any]:
     """A folder that is set up; what `svc init --json` says. Run once: each test gets a copy of what it made."""
-    if NODES > 1:
-        found: dict[str, Any] = json.loads(svc("init", "--var", var, "--json").stdout)
-        return found
     made, folder = _set_up()
     shutil.copytree(folder, var)
     return made | {"internal_secret_file": str(var / "internal-secret")}
@@ -324,21 +314,8 @@ def _set_up() -> tuple[dict[str, Any], Path]:
     return json.loads(svc("init", "--var", folder, "--json").stdout), folder
 
 
-@contextmanager
-def serving(var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = NOTHING) -> Iterator[Server]:
+def serving(
+    var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = NOTHING
+) -> AbstractContextManager[Server]:
     """A server over a folder, until the end of the block."""
-    if NODES == 1:
-        with Program().serving(var, *flags, key=key, told=told) as server:
-            yield server
-        return
-    told = {**told_of(var), **told}
-    with ExitStack() as held:
-        nodes = [Program().begin(each, *flags, key=key, told=told) for each in folders(var)]
-        for node in nodes:
-            held.callback(node.end)
-        urls = [(node.intake_url, node.api_url) for node in [each.wait_ready() for each in nodes]]
-        children = [node.process for node in nodes if isinstance(node.process, Child)]
-        together = Server(Together(children), var, key)
-        held.callback(together.close)
-        together.intake_url, together.api_url = held.enter_context(balanced(told["SVC_STORE"], children, urls))
-        yield together
+    return Program().serving(var, *flags, key=key, told=told)

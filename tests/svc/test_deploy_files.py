@@ -5,6 +5,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,6 @@ NAME = re.compile(r"\b((?:svc|process)_[a-z_]+|up)\b(?![(])")
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("backups of the folder are on")
 def test_rules_and_panels_name_metrics_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric that was renamed would leave an alert that never fires."""
     key = init(tmp_path / "var")["key"]
@@ -188,3 +188,14 @@ def test_every_rule_says_how_bad_it_is_and_what_to_do() -> None:
 def test_prometheus_takes_the_rules() -> None:
     """By its own tool."""
     subprocess.run(["promtool", "check", "rules", str(RULES)], check=True, capture_output=True)
+
+
+def test_an_environment_that_cannot_be_made_ends_with_what_pip_said(tmp_path: Path) -> None:
+    """With an index that does not exist, and no uv: nobody has to search a log for the reason."""
+    (tmp_path / "open.lock").write_text("click==8.5.1\n")
+    command = [sys.executable, str(DEPLOY / "environment.py"), ".venv", "open.lock"]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False, env=env)
+    assert done.returncode == 1
+    assert "click==8.5.1" in done.stderr
+    assert "pip ended with" in done.stderr

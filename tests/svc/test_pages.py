@@ -1,4 +1,4 @@
-"""What the pages tell people to type, open or set is there."""
+"""What the pages tell people to type, open or set is there, and those that the program prints are level with it."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from svc.cli import main
 from svc.settings import ENVIRONMENT_PREFIX, Settings
+from tests.pages import FOLDER, QUICK, SLOW, check
 from tests.support.process import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,3 +59,12 @@ def test_every_setting_that_is_named_is_one(page: Path) -> None:
     """By its name in the environment."""
     named = set(re.findall(r"\bSVC_[A-Z_]+", page.read_text()))
     assert named - NO_SETTINGS <= {ENVIRONMENT_PREFIX + name.upper() for name in Settings.__struct_fields__} | {"SVC_"}
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_generated_page_is_level(name: str) -> None:
+    check(name, QUICK[name]())
+
+
+def test_there_is_no_other_page() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == {*QUICK, *SLOW}

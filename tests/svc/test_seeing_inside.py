@@ -72,7 +72,6 @@ def trouble(server: Server) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("counts the lines in the log of one process")
 def test_neither_logs_nor_metrics_tell_what_somebody_wrote(tmp_path: Path) -> None:
     """With every log switched on: no prompt, no key, no secret, no path that a client made up."""
     var = tmp_path / "var"

@@ -65,7 +65,6 @@ def look_after_people(svc: Svc) -> str:
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_people_on_a_folder_that_no_server_holds(tmp_path: Path) -> None:
     """A second of one name only on purpose: afterwards naming by name fails for both. Keys are listed with whose they
     are. Every act is told from the oldest on; using a key, and reading this, are no acts. A warning that tables are
@@ -96,7 +95,6 @@ def test_people_on_a_folder_that_no_server_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("the status tells the ports of one node")
 def test_people_through_a_running_server(tmp_path: Path) -> None:
     """What is done holds from the very next request on, and the status tells of it. A key that exists is brought from
     standard input, and printed nowhere."""

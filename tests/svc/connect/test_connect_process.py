@@ -14,7 +14,6 @@ SOUND = ["settings", "address", "hooks", "server", "clock", "key", "capture", "o
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("what was refused lately is told by the node that refused it")
 def test_doctor_sends_a_record_there_and_back(home: Path, tmp_path: Path) -> None:
     """It belongs to no session, so that no score knows it. A key or an address that is wrong changes nothing."""
     settings = home / ".claude/settings.json"

@@ -96,7 +96,6 @@ def imported(server: Server, sessions: Path, key: str) -> dict[str, Any]:
 
 
 @pytest.mark.process
-@pytest.mark.one_folder("its two folders are copies of one set-up")
 def test_killed_half_way_and_begun_again_it_gives_the_figures_of_a_local_import(
     sessions: Path, two: tuple[Path, Server, dict[str, Any]]
 ) -> None:

@@ -1,6 +1,9 @@
-"""Forgetting a developer: the words are gone from every file, whatever was concluded from them stands."""
+"""Forgetting a developer, and texts that grow old: the words are gone from every file, what was concluded stands."""
 
 import re
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
 from io import StringIO
 from pathlib import Path
 from typing import cast
@@ -12,18 +15,20 @@ import pytest
 import trio
 from rich.console import Console
 
-from aggregates.capture.events import PromptCaptured
-from aggregates.decide import ForgetDeveloper
-from aggregates.event import Scope
-from aggregates.people.acts import ChangeDeveloper
+from aggregates.capture.events import PromptCaptured, RecordsCaptured
+from aggregates.decide import TOPICS, ForgetDeveloper
+from aggregates.event import Scope, Words
+from aggregates.people.acts import ChangeDeveloper, ChangeOrganization
 from aggregates.people.directory import Developer, Key, Membership
 from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
 from svc.cli.serving import carried_out, give
 from svc.log.store import EventStore
-from svc.maintenance.texts import open_orders
+from svc.maintenance.texts import TEXTS, open_orders
+from svc.maintenance.verify import verify
+from svc.process import Place
 from svc.settings import Settings
-from tests.support.household import PLANTED, Household, Worked, holding, household, rebuilt
+from tests.support.household import PLANTED, Household, Worked, holding, household, no_progress, rebuilt
 
 SECONDS = 60
 
@@ -151,3 +156,189 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
     was_ordered = False
     with pytest.raises(KeyboardInterrupt):
         carried_out(*asked)
+
+
+DAY_US = 86_400_000_000
+NEWER = "marigold-0815"
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[Household]:
+    async with household(tmp_path / "var") as made:
+        yield made
+
+
+def stands(house: Household, before: dict[str, str]) -> None:
+    """The tables are as before, those that serve and those that the log alone gives."""
+    again = house.var.with_name("again.db")
+    again.unlink(missing_ok=True)
+    assert house.tables() == rebuilt(house.var, again) == before
+
+
+async def set_days(house: Household, *, telemetry: int | None = None, text: int | None = None) -> None:
+    command = ChangeOrganization(
+        organization_id=house.owner.organization_id, retention_days_telemetry=telemetry, retention_days_text=text
+    )
+    await house.service.administer(command)
+
+
+def states(var: Path) -> list[tuple[int, str, bytes]]:
+    """Where each event stands, and its checksum."""
+    query = "SELECT rowid, originator_id, substr(state, 3, 16) FROM stored_events"
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        return db.execute(query).fetchall()
+
+
+def kept(house: Household) -> list[tuple[str, bool, bool]]:
+    """Of each capture of words: its kind, whether its text is there, and whether its export is."""
+    found = []
+    for event in (each.event for each in house.service.store.read_after(0, 10_000)):
+        if isinstance(event, PromptCaptured):
+            found.append((event.TOPIC, event.prompt.text is not None, False))
+        elif isinstance(event, RecordsCaptured):
+            export = event.raw is not None and event.raw.text is not None
+            found.append((event.TOPIC, event.words.text is not None, export))
+    return found
+
+
+@pytest.mark.parametrize("days", [1, 30])
+async def test_old_texts_go_and_every_figure_stands(house: Household, days: int) -> None:
+    """Equal tables before and after, and from the log alone; the words are in no file; younger ones stay."""
+    await house.work()
+    await house.work(house.other, "s2")
+    house.clock.advance(days * DAY_US + 1)
+    await house.prompt(f"Write about {NEWER} in docs/a.md", session="s3")
+    await house.level()
+    before, stood = house.tables(), states(house.var)
+    await set_days(house, text=days)
+    assert await house.service.retention.apply() > 0
+    await house.level()
+    stands(house, before)
+    assert states(house.var)[: len(stood)] == stood
+    assert kept(house)[-1] == ("prompt.captured", True, False)
+    assert {(text, export) for _, text, export in kept(house)[:-1]} == {(False, False)}
+    assert await house.service.retention.apply() == 0
+    assert holding(house.var, PLANTED.encode()) == []
+    assert (await verify(Place(house.var), no_progress)).findings == []
+
+
+async def test_prompts_that_were_graded_together_stay_so(house: Household) -> None:
+    """Whichever of their texts goes first, also where the rest of the log is read anew."""
+    await house.prompt("Fix the crash in src/parser.py when the file is empty.")
+    house.clock.advance(DAY_US // 2)
+    await house.prompt("It must return an empty list, and the tests must pass.")
+    await house.level()
+    before = house.tables()
+    with house.service.projector.readers.reading() as views:
+        assert views.execute("SELECT count(*), count(joined) FROM prompts").fetchone() == (2, 1)
+    await set_days(house, text=1)
+    for later_us in (DAY_US // 2 + 1, DAY_US):
+        house.clock.advance(later_us)
+        assert await house.service.retention.apply() == 1
+    await house.level()
+    stands(house, before)
+
+
+async def with_a_clock_ahead(house: Household) -> dict[str, str]:
+    """Work, a prompt while the clock is 40 days ahead, and one when it is right again; a month later. The tables."""
+    await house.work()
+    house.clock.advance(40 * DAY_US)
+    await house.prompt(f"Write about {NEWER} in docs/a.md")
+    house.clock.advance(-40 * DAY_US)
+    await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+    await house.level()
+    before = house.tables()
+    await set_days(house, text=30)
+    house.clock.advance(31 * DAY_US)
+    return before
+
+
+async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(house: Household) -> None:
+    """What it stamped goes when that time is old, and whatever was concluded stands, however texts alternate."""
+    before = await with_a_clock_ahead(house)
+    assert await house.service.retention.apply() > 0
+    await house.level()
+    assert [text for _, text, _ in kept(house)[-2:]] == [True, False]
+    assert {text for _, text, _ in kept(house)[:-2]} == {False}
+    stands(house, before)
+    house.clock.advance(40 * DAY_US)
+    assert [await house.service.retention.apply() for _ in range(2)] == [1, 0]
+    assert {text for _, text, _ in kept(house)} == {False}
+    stands(house, before)
+    assert holding(house.var, PLANTED.encode(), NEWER.encode()) == []
+
+
+async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path) -> None:
+    """What one has looked at is remembered in no file."""
+    async with household(tmp_path / "var") as house:
+        await with_a_clock_ahead(house)
+        await house.service.retention.apply()
+    async with household(tmp_path / "var") as house:
+        house.clock.advance(80 * DAY_US)
+        assert await house.service.retention.apply() == 1
+        assert {text for _, text, _ in kept(house)} == {False}
+
+
+async def test_a_server_looks_through_young_texts_a_part_at_a_time(
+    house: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads no more than it may in one round, begins where it ended, and so comes to what is old behind them."""
+    monkeypatch.setattr("svc.log.store.PIECE_EVENTS", 1)
+    house.clock.advance(40 * DAY_US)
+    await house.work()
+    house.clock.advance(-40 * DAY_US)
+    await house.prompt(f"Then describe {PLANTED} in docs/b.md")
+    await house.level()
+    await set_days(house, text=30)
+    house.clock.advance(31 * DAY_US)
+    assert [await house.service.retention.apply(young_max=4) for _ in range(4)] == [0, 0, 1, 0]
+
+
+async def test_not_even_the_sealed_bytes_of_an_old_text_are_left(house: Household) -> None:
+    """Its key still lives, for younger texts: so no page, no free page and no write-ahead log may hold it."""
+    await house.prompt(f"{PLANTED} " + " ".join(str(number**3) for number in range(5_000)))
+    with closing(sqlite3.connect(house.var / "events.db")) as db:
+        states = db.execute("SELECT state FROM stored_events WHERE topic = 'prompt.captured'").fetchall()
+    sealed = states[0][0][-10_000:]
+    pieces = [sealed[start : start + 64] for start in range(0, len(sealed) - 64, 997)]
+    assert len(holding(house.var, *pieces)) > 0
+    house.clock.advance(2 * DAY_US)
+    await set_days(house, text=1)
+    assert await house.service.retention.apply() == 1
+    assert holding(house.var, *pieces) == []
+
+
+async def test_exports_go_and_the_texts_stay_and_without_a_term_both(house: Household) -> None:
+    """The retention of telemetry takes exports as received, nothing else."""
+    await house.work()
+    house.clock.advance(5_000 * DAY_US)
+    before = kept(house)
+    assert ("telemetry.logs-captured", True, True) in before
+    assert await house.service.retention.apply() == 0
+    for days in (1, 0):
+        await set_days(house, text=days)
+    assert await house.service.retention.apply() == 0
+    await set_days(house, telemetry=7)
+    assert await house.service.retention.apply() == 1
+    assert kept(house) == [(topic, text, False) for topic, text, _ in before]
+
+
+async def test_who_is_forgotten_after_a_retention_keeps_their_figures(house: Household) -> None:
+    """What was told of old texts, and what is told of the younger ones, stand side by side."""
+    await house.work()
+    house.clock.advance(2 * DAY_US)
+    await house.work(session="s9")
+    await house.level()
+    await set_days(house, text=1)
+    assert await house.service.retention.apply() > 0
+    before = house.tables()
+    await forget(house, house.owner)
+    stands(house, before)
+    assert holding(house.var, PLANTED.encode()) == []
+
+
+def test_whatever_holds_words_has_a_term() -> None:
+    """A new field of words belongs to the texts, or to the exports."""
+    fields = [field for event in TOPICS.values() for field in msgspec.structs.fields(event)]
+    words = {field.name for field in fields if Words in (field.type, *getattr(field.type, "__args__", ()))}
+    assert words == {*TEXTS, "raw"}

@@ -24,14 +24,13 @@ Pack = Callable[[Path, Path], object]
 """Writes a backup, which may reach for a file that lies outside."""
 
 
-def a_log(*statements: str) -> bytes:
+def a_log(statement: str) -> bytes:
     with closing(sqlite3.connect(":memory:")) as db:
-        for each in ("CREATE TABLE stored_events (state BLOB)", *statements):
-            db.execute(each)
+        db.execute(statement)
         return db.serialize()
 
 
-LOG = a_log()
+LOG = a_log("CREATE TABLE stored_events (state BLOB)")
 
 
 def kept(name: str, content: bytes, size: int | None = None) -> KeptFile:
@@ -89,9 +88,7 @@ def is_packed_zeros(target: Path, outside: Path) -> None:
 
 def has_a_log_that_never_ends(target: Path, outside: Path) -> None:
     forever = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n AS state FROM c"
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute(f"CREATE VIEW stored_events AS {forever}")
-        log = db.serialize()
+    log = a_log(f"CREATE VIEW stored_events AS {forever}")
     packed(target, manifest(kept("events.db", log)), log=log)
 
 

@@ -1,7 +1,8 @@
-"""Damage on the disk, met while the service runs: it is named, what can be built anew is, and nothing else falls."""
+"""Damage on the disk, met while the service runs, and replays that fail: it is named, what can be built anew is, and
+the old views serve until then."""
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -15,21 +16,35 @@ from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import StartMembership
 from aggregates.people.directory import Stay
 from aggregates.times import Window
+from projections.apply import bookmark
 from projections.prices import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
 from svc.cli import EXPECTED
 from svc.log.codec import CorruptEvent
+from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
+from svc.process import Place
 from svc.service import open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
-from svc.views.projector import ReadPool
-from svc.views.replay import Progress
-from svc.views.views import ViewsDamaged, current_file, new_file, open_writer, point_to, serving_file
+from svc.views.projector import Projector, ReadPool
+from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
+from svc.views.views import (
+    VIEWS_WAL_BYTES,
+    Stepped,
+    ViewsDamaged,
+    current_file,
+    new_file,
+    open_writer,
+    point_to,
+    remove_others,
+    serving_file,
+)
+from tests.support.basics import new
 from tests.support.household import NOW_US, Household
 from tests.svc.test_service import TEXT, house, rows, ticker
 
@@ -48,12 +63,10 @@ def shatter(path: Path, table: str) -> None:
 
 
 def flip_a_bit(var: Path, position: int) -> None:
-    with closing(sqlite3.connect(var / EVENTS_FILE)) as db:
-        query = "SELECT state FROM stored_events WHERE rowid = ?"
-        state = bytearray(db.execute(query, (position,)).fetchone()[0])
-        state[40] ^= 1
-        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (bytes(state), position))
-        db.commit()
+    with closing(sqlite3.connect(var / EVENTS_FILE)) as db, db:
+        (state,) = db.execute("SELECT state FROM stored_events WHERE rowid = ?", (position,)).fetchone()
+        spoiled = state[:40] + bytes([state[40] ^ 1]) + state[41:]
+        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (spoiled, position))
 
 
 def views_of(house: Household) -> Path:
@@ -90,9 +103,8 @@ async def test_a_read_of_damaged_views_is_put_off_and_they_are_built_anew_once(h
         shatter(views_of(house), "sub_sessions")
         with pytest.raises(ViewsDamaged):
             await rows(house)
-    assert [line["flaw"] for line in logs if "anew" in line["event"]] == [
-        f"{old.name}: database disk image is malformed"
-    ]
+    flaws = [line["flaw"] for line in logs if "anew" in line["event"]]
+    assert flaws == [f"{old.name}: database disk image is malformed"]
     assert house.service.replay_status().state == "completed"
 
 
@@ -157,11 +169,8 @@ def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypa
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="locked"):
             serving_file(tmp_path, store)
-        with (
-            pytest.raises(sqlite3.OperationalError, match="locked"),
-            closing(ReadPool(path)) as pool,
-            pool.reading() as db,
-        ):
+        locked = pytest.raises(sqlite3.OperationalError, match="locked")
+        with locked, closing(ReadPool(path)) as pool, pool.reading() as db:
             db.execute("SELECT * FROM bookmark")
     assert current_file(tmp_path) == path
 
@@ -170,18 +179,13 @@ def test_a_row_whose_text_is_none_is_damage(tmp_path: Path) -> None:
     """What it holds is not repeated."""
     path = tmp_path / "views.db"
     with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE t (a TEXT)")
-        db.execute("INSERT INTO t VALUES (CAST(x'6d79ff' AS TEXT))")
-        db.commit()
-    with (
-        pytest.raises(ViewsDamaged, match="no value of its column") as caught,
-        closing(ReadPool(path)) as pool,
-        pool.reading() as db,
-    ):
-        db.execute("SELECT a FROM t").fetchall()
-    assert "my" not in str(caught.value)
-    with pytest.raises(ViewsDamaged, match="no value of its column"), closing(ReadPool(path)) as pool, pool.reading():
-        unpack(b"\xc1", Scope)
+        db.executescript("CREATE TABLE t (a TEXT); INSERT INTO t VALUES (CAST(x'6d79ff' AS TEXT))")
+    with closing(ReadPool(path)) as pool:
+        with pytest.raises(ViewsDamaged, match="no value of its column") as caught, pool.reading() as db:
+            db.execute("SELECT a FROM t").fetchall()
+        assert "my" not in str(caught.value)
+        with pytest.raises(ViewsDamaged, match="no value of its column"), pool.reading():
+            unpack(b"\xc1", Scope)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +249,152 @@ async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_t
     settings = Settings(var=str(tmp_path))
     async with open_service(settings) as service:
         await initialize(service, tmp_path)
-        (position,) = [
-            each.position for each in service.store.read_after(0, 99) if isinstance(each.event, StartMembership)
-        ]
+        (position,) = [each.position for each in service.store.read_topics([StartMembership.TOPIC])]
     flip_a_bit(tmp_path, position)
     with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
         async with open_service(settings):
             pass
     assert issubclass(CorruptEvent, EXPECTED), "shown as one sentence"
+
+
+class Kept:
+    """Views of an empty log, and who keeps them."""
+
+    def __init__(self, var: Path) -> None:
+        self.var = var
+        self.store, vault = open_log(var)
+        self.first = new_file(var)
+        open_writer(self.first).close()
+        point_to(self.first)
+        journal = Journal(self.store)
+        self.projector = Projector(self.first, journal, self.store, vault.digester)
+        self.rebuilding = Rebuilding(Place(var), self.projector, journal)
+
+    async def replayed(self) -> str:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.rebuilding.run)
+            self.rebuilding.start(None)
+            while self.rebuilding.status.state == "running":
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        return self.rebuilding.status.state
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+    found = Kept(tmp_path)
+    with closing(found.store), closing(found.projector):
+        yield found
+
+
+def serves(kept: Kept) -> bool:
+    """Whether the old file is there, pointed to, and read; and nothing is left of another one."""
+    with kept.projector.readers.reading() as db:
+        assert bookmark(db).position == 0
+    assert {path.name.partition("-wal")[0].partition("-shm")[0] for path in kept.var.glob("views-*")} == {
+        kept.first.name
+    }
+    return current_file(kept.var) == kept.first == kept.projector.readers.path
+
+
+async def full(*_: object) -> Stepped:
+    raise OSError(28, "No space left on device")
+
+
+def full_at_once(_path: Path) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("what", "fails"),
+    [("svc.views.projector.ViewsWriter.step", full), ("svc.views.projector.point_to", full_at_once)],
+    ids=["new views cannot take in what came during their build", "the pointer cannot be written"],
+)
+async def test_a_replay_that_fails_ends_nothing_but_itself(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, what: str, fails: object
+) -> None:
+    """The old views go on serving, in memory and on the disk; who needs new ones hears that there are none."""
+    monkeypatch.setattr(what, fails)
+    assert await kept.replayed() == "failed"
+    assert serves(kept)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        with trio.fail_after(10), pytest.raises(NotRebuilt):
+            await kept.rebuilding.anew()
+        nursery.cancel_scope.cancel()
+
+
+async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothing(kept: Kept) -> None:
+    kept.rebuilding.mend("a page")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(kept.rebuilding.run)
+        kept.rebuilding.mend("a page")
+        assert kept.rebuilding.status.state == "running"
+        while kept.rebuilding.status.state == "running":
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    kept.rebuilding.mend("a page")
+    assert kept.rebuilding.status.state == "completed"
+
+
+def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
+    """Only the file that serves keeps its companions, and nothing else is touched; copies of former versions go too."""
+    (tmp_path / "verify-a_b1c2d3").mkdir()
+    for name in (
+        "views-1-r1-1.db-wal",
+        "views-1-r1-1.db-shm",
+        "views-1-r1-2.db",
+        "views-1-r1-2.db-wal",
+        "events.db-wal",
+    ):
+        (tmp_path / name).touch()
+    remove_others(tmp_path, tmp_path / "views-1-r1-2.db")
+    assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}
+
+
+def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_path: Path) -> None:
+    """What it took of the disk meanwhile is given back with the next writes."""
+    path = new_file(tmp_path)
+    with closing(open_writer(path)) as writer, closing(open_writer(path)) as reader:
+        beside = path.with_name(path.name + "-wal")
+        writer.execute("INSERT INTO setups VALUES ('Ana')")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM setups").fetchone() == (1,)
+        grown_bytes = 2 * VIEWS_WAL_BYTES
+        writer.execute("INSERT INTO setups SELECT hex(randomblob(?))", (grown_bytes // 2,))
+        assert beside.stat().st_size > grown_bytes
+        reader.execute("COMMIT")
+        for name in ("Ben", "Kim"):  # the first write copies the log into the file, the second begins it again
+            writer.execute("INSERT INTO setups VALUES (?)", (name,))
+        assert beside.stat().st_size <= VIEWS_WAL_BYTES
+
+
+def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
+    with nameless(tmp_path) as db:
+        db.execute("INSERT INTO setups SELECT hex(randomblob(1000))")
+        assert list(tmp_path.iterdir()) == []
+        assert db.execute("SELECT count(*) FROM setups").fetchone() == (1,)
+
+
+async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
+    """It does not hold the server up until the end of a long log."""
+    with closing(open_log(tmp_path)[0]) as store:
+        store.append([new(f"s{number}") for number in range(1_500)])
+    told: list[int] = []
+
+    def heard(done: int, _of: int) -> None:
+        told.append(done)
+        trio.from_thread.run_sync(scope.cancel)
+
+    with trio.CancelScope() as scope:
+        await build_in_thread(tmp_path, tmp_path / "views-1-r1-1.db", heard)
+    assert scope.cancelled_caught
+    assert told == [0]
+
+
+async def test_a_build_ends_where_the_log_does(kept: Kept) -> None:
+    """Also where views that are compared say that they hold more."""
+    digests, further = (
+        rebuilding.built_digests(Place(kept.var), lambda _done, _of: None, batch_events=1, up_to=end) for end in (0, 9)
+    )
+    assert digests == further
