@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import socket
 import sqlite3
 import ssl
 from collections.abc import Iterator
@@ -167,13 +168,24 @@ async def _followed(api: httpx.AsyncClient, stream: Stream) -> None:
             stream.feed(data)
 
 
-async def test_events_over_http_2(tmp_path: Path) -> None:
-    """A stream shares its connection with other requests; a stop brings it to its end."""
+def silent(port: int, context: ssl.SSLContext, key: str) -> socket.socket:
+    """A client that asks for events and never reads."""
+    plain = socket.socket()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    plain.connect(("127.0.0.1", port))
+    client = context.wrap_socket(plain, server_hostname="127.0.0.1")
+    client.sendall(f"GET {PATH} HTTP/1.1\r\nHost: svc\r\nX-API-Key: {key}\r\n\r\n".encode())
+    return client
+
+
+async def test_events_over_http_2_beside_a_client_that_never_reads_them(tmp_path: Path) -> None:
+    """A stream shares its connection with other requests; a stop ends both, and takes no five seconds."""
     certificate, key = self_signed(tmp_path)
     context = ssl.create_default_context(cafile=str(certificate))
     stream, made = Stream(), init(tmp_path / "var")
     options: dict[str, Any] = {"headers": {"X-API-Key": made["key"]}, "verify": context}
     with serving(tmp_path / "var", None, "--tls-certificate", str(certificate), "--tls-key", str(key)) as server:
+        stuck = silent(server.api_port, context, made["key"])
         async with (
             httpx.AsyncClient(base_url=server.api_url, http2=True, timeout=30, **options) as api,
             httpx.AsyncClient(base_url=server.intake_url, **options) as intake,
@@ -183,11 +195,13 @@ async def test_events_over_http_2(tmp_path: Path) -> None:
             with trio.fail_after(WAIT_SECONDS):
                 while not stream.last_id:
                     assert (await api.get("/v1/score_v3/realtime/sub-sessions")).json() == []
-                prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": "s1"}
-                assert (await intake.post("/v1/prompts", json=prompt)).status_code == 201
+                for number in range(40):
+                    prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": f"s{number}"}
+                    assert (await intake.post("/v1/prompts", json=prompt)).status_code == 201
                 while not stream.told:
                     assert (await api.get("/v1/score_v3/score")).status_code == 200
             assert await trio.to_thread.run_sync(server.stop) == 0
+        stuck.close()
 
 
 GZIP = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
