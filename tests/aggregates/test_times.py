@@ -78,9 +78,6 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
     assert times.local_date(start_us - 1, ZoneInfo(zone)) < day
 
 
-_HOUR_US = 3_600_000_000
-
-
 @table(
     ("told", "edges"),
     {

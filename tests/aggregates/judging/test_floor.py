@@ -35,9 +35,6 @@ def test_which_turns_count(text: str | None, counts: bool) -> None:
     assert countable(turn(text)) is counts
 
 
-NAVIGATES = worked("ok")
-
-
 @table(
     ("turns", "unseen", "told"),
     {

@@ -130,41 +130,25 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) ->
     assert student(freedom) == pytest.approx(wanted, abs=2e-4)
 
 
+GOAL, SCOPE, PLAN = "goal_explicit", "scope_bounded", "plan_first"
+
+
 @table(
-    ("hits", "applied", "index", "worst"),
+    ("counts", "index", "worst"),
     {
-        "those that never applied are left out": (
-            {"goal_explicit": 3, "scope_bounded": 1},
-            {"goal_explicit": 4, "scope_bounded": 2, "plan_first": 0},
-            62.5,
-            "scope_bounded",
-        ),
-        "the lowest share is the worst, not the fewest hits": (
-            {"goal_explicit": 1, "plan_first": 9},
-            {"goal_explicit": 1, "plan_first": 10},
-            95.0,
-            "plan_first",
-        ),
-        "one without hits is no worse than one with none": (
-            {"goal_explicit": 0},
-            {"goal_explicit": 1, "plan_first": 1},
-            0.0,
-            "goal_explicit",
-        ),
-        "rubric order breaks a tie": (
-            {"plan_first": 1, "scope_bounded": 1},
-            {"plan_first": 2, "scope_bounded": 2},
-            50.0,
-            "scope_bounded",
-        ),
+        "those that never applied are left out": ({GOAL: (3, 4), SCOPE: (1, 2), PLAN: (None, 0)}, 62.5, SCOPE),
+        "the lowest share is the worst, not the fewest hits": ({GOAL: (1, 1), PLAN: (9, 10)}, 95.0, PLAN),
+        "one without hits is no worse than one with none": ({GOAL: (0, 1), PLAN: (None, 1)}, 0.0, GOAL),
+        "rubric order breaks a tie": ({PLAN: (1, 2), SCOPE: (1, 2)}, 50.0, SCOPE),
     },
 )
 def test_the_skill_index_and_the_worst_pillar(
-    hits: dict[BooleanName, int], applied: dict[BooleanName, int], index: float | None, worst: str
+    counts: dict[BooleanName, tuple[int | None, int]], index: float, worst: str
 ) -> None:
-    """100 x the mean of the shares that applied, and the lowest of them."""
-    assert skill_index(hits, applied) == index
-    assert worst_pillar(hits, applied) == worst
+    """100 x the mean of the shares that applied, and the lowest of them. By habit: its hits of how many."""
+    hits = {name: hit for name, (hit, _) in counts.items() if hit is not None}
+    applied = {name: often for name, (_, often) in counts.items()}
+    assert (skill_index(hits, applied), worst_pillar(hits, applied)) == (index, worst)
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,6 @@ def test_a_clear_is_over_the_files_since_the_one_before() -> None:
     ]
 
 
-HALF_AN_HOUR = 30.0
 A_MICROSECOND = 1 / MINUTE
 
 

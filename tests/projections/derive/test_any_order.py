@@ -253,28 +253,24 @@ def late(story: str) -> Log:
 @table(
     ("story", "turns", "closings"),
     {
-        "work that names a prompt not yet captured": (
-            "ask@0=0 ask@60=3 ask@120=8 edit@10#later ask@240=1#later",
-            *("4:0", "-"),
-        ),
-        "a name that is used twice": (
+        "work before its prompt": ("ask@0=0 ask@60=3 ask@120=8 edit@10#later ask@240=1#later", "4:0", "-"),
+        "a name used twice": (
             "ask@0=0#twice ask@60=3 ask@120=8 ask@180=1#twice edit@1#twice request@240",
-            *("4:100", "-"),
+            "4:100",
+            "-",
         ),
-        "work that names a text of the agent's": (
+        "a text of the agent's": (
             "ask@0=0 ask@60=3 ask@120=8 ask@180=0 edit@1#task ask@181=6#task ask@185=6",
-            *("4:0", "-"),
+            "4:0",
+            "-",
         ),
         "a prompt that is joined over others": ("log@0=0 ask@0.4=3 ask@0.7=8 ask@1=1 ask@1.5=0", "4:0", "-"),
         "that a prompt was a clear": ("ask@0=0 ask@60=3 log@120#clears ask@120=4#clears", "2:0 1:0", "clear -"),
-        "prompts of one moment in two arcs": (
-            "ask@0=0 ask@59 ask@59 split@59 ask@60 ask@61 ask@62",
-            "2:0 4:0",
-            "person -",
-        ),
-        "a sub-session merged at a moment when another began": (
+        "one moment in two arcs": ("ask@0=0 ask@59 ask@59 split@59 ask@60 ask@61 ask@62", "2:0 4:0", "person -"),
+        "merged as another begins": (
             "work@0=0 2work@60=3 3work@60=3 join@60 4work@120=8",
-            *("2:200 1:100 1:100", "- - - -"),
+            "2:200 1:100 1:100",
+            "- - - -",
         ),
         "tiny prompts of an arc each": (
             " ".join(f"ask@{minute}=9 split@{minute}" for minute in range(7)),
@@ -283,19 +279,9 @@ def late(story: str) -> Log:
         "a word about a session that proves to be a sub-agent's": ("2ask@0=0 join@0 1ask@0=0 2child@0", "1:0", "-"),
         "a word about a sub-agent's session, and a later capture": ("1ask@0=0 1child@0 join@0 2ask@0=0", "1:0", "-"),
         "a session that goes on in another": ("ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6", "2:0", "- end"),
-        "a late first prompt that takes it out": (
-            "ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6 2ask@-1=5",
-            "2:0 1:0",
-            "- end",
-        ),
-        "an end that names an earlier prompt": (
-            "ask@0=0#first ask@60=3 ask@120=8 leaves@240#first ask@180=1",
-            *("4:0", "end"),
-        ),
-        "an answer to a prompt that was joined further back": (
-            "log@0=0#one ask@60=3 ask@120=8 ask@180=0#one answer@181",
-            *("3:5", "-"),
-        ),
+        "a late prompt takes it out": ("ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6 2ask@-1=5", "2:0 1:0", "- end"),
+        "an end of an earlier prompt": ("ask@0=0#first ask@60=3 ask@120=8 leaves@240#first ask@180=1", "4:0", "end"),
+        "a joined prompt's answer": ("log@0=0#one ask@60=3 ask@120=8 ask@180=0#one answer@181", "3:5", "-"),
         "a prompt that a plugin, a log and a transcript tell": ("ask@0=0 log@0.1=0 read@0.2=0", "1:0", "-"),
     },
 )
