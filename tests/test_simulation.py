@@ -14,16 +14,16 @@ SMALL = Size(steps=3, people=2, deeds=20, sessions=2)
 def test_a_history_holds(seed: int, kind: StoreKind) -> None:
     """Deaths, refusals, clocks that jump and a replay at the end; `python -m tests.sim --seed N` shows it again."""
     told = history(seed, kind, SMALL)
-    assert told.counts["events replayed twice"] > 30
-    assert told.reads.total() > 30
+    assert told.counts["events replayed twice"] > 10
+    assert told.reads.total() > 5
 
 
 @pytest.mark.skipif(programs() is None, reason="no postgres is found on this machine")
 def test_a_history_holds_with_three_nodes() -> None:
     """Each request goes to any of them; they die one by one, and their tables are alike at the end."""
     told = history(1, "nodes", Size(steps=1, people=2, deeds=20, sessions=2))
-    assert told.counts["events replayed twice"] > 20
-    assert told.reads.total() > 15
+    assert told.counts["events replayed twice"] > 10
+    assert told.reads.total() > 5
 
 
 def test_a_seed_gives_the_same_history_again() -> None:
