@@ -91,15 +91,8 @@ NOTHING: tuple[AnyCommand, ...] = ()
         "a prompt claims its session": (NOTHING, PROMPT, "SessionClaimed PromptCaptured", Done(True, PROMPT_ID)),
         "the next one finds it claimed": ((PROMPT,), SECOND, "PromptCaptured", Done(True, SECOND_ID)),
         "a retry finds itself": ((PROMPT,), PROMPT, "", Done(False, PROMPT_ID)),
-        "a retry from elsewhere": (
-            (PROMPT,),
-            _of(PROMPT, cwd="/elsewhere", truncated=True),
-            "",
-            Done(False, PROMPT_ID),
-        ),
-        "a response claims its operation id": (
-            *((PROMPT,), RESPONSE, "PromptAnswered OperationClaimed", Done(True, PROMPT_ID)),
-        ),
+        "retried elsewhere": ((PROMPT,), _of(PROMPT, cwd="/elsewhere", truncated=True), "", Done(False, PROMPT_ID)),
+        "a response claims its id": ((PROMPT,), RESPONSE, "PromptAnswered OperationClaimed", Done(True, PROMPT_ID)),
         "where it has one": ((PROMPT,), UNNAMED, "PromptAnswered", Done(True, PROMPT_ID)),
         "a response again": (ANSWERED, RESPONSE, "", Done(False, PROMPT_ID)),
         "again without an operation": (ANSWERED, UNNAMED, "", Done(False, PROMPT_ID)),

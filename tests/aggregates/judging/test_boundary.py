@@ -185,11 +185,7 @@ LONG = prompt("words over 6", "path", "has report", opens=("goes back", "names a
     {
         "the four heaviest": (WEIGHTS, 0, ("says what is wrong", "goes back", "names a step", "over 6 words")),
         "none speaks for the verdict": (WEIGHTS, -1_000, ()),
-        "those that speak for the same topic": (
-            {"over 6 words": -1, "names a file": -3, "names a step": 1},
-            0,
-            ("names a file", "over 6 words"),
-        ),
+        "goes on": ({"over 6 words": -1, "names a file": -3, "names a step": 1}, 0, ("names a file", "over 6 words")),
         "those for the same topic at even odds": ({"over 6 words": 2, "names a file": -2}, 0, ("names a file",)),
     },
 )

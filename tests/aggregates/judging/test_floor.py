@@ -42,11 +42,7 @@ def test_which_turns_count(text: str | None, counts: bool) -> None:
         "nothing was observed": ([turn(ASKED, answer="It parses.")], True, False),
         "what was not answered did nothing": ([worked(), turn("/exit now please", answer=None)], False, False),
         "a commit was asked for": ([turn(ASKED), turn("commit this, please", answer="Ok.")], True, True),
-        "only asked for": (
-            [turn(ASKED, answer="Here."), turn("commit this, please", answer="Here.")],
-            True,
-            True,
-        ),
+        "only asked for": ([turn(ASKED, answer="Here."), turn("commit this, please", answer="Here.")], True, True),
         "an answer tells of work": ([turn(ASKED, answer="The notes were created.")], True, True),
     },
 )

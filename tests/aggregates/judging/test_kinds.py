@@ -1,4 +1,7 @@
-"""Ninety prompts in nine kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+."""
+"""Ninety prompts in nine kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+.
+
+And prompts of other languages: each is recognised where it is sure, and only there.
+"""
 
 import tomllib
 from pathlib import Path
@@ -7,9 +10,13 @@ import pytest
 
 from aggregates.judging.prompt import how_to_earn
 from aggregates.reading.verdicts import BooleanName
-from aggregates.scores.grades import PromptGrade, grade_text
+from aggregates.scores.grades import NOT_JUDGED, PromptGrade, grade_text
 
-KINDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+KINDS, LANGUAGES = (
+    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+    for name in ("kinds", "languages")
+)
+SURELY = [(name, text) for name, texts in LANGUAGES["surely"].items() for text in texts]
 VAGUE = ("pleading", "rambling", "keywords", "injection", "vague", "pasted", "tiny")
 
 
@@ -67,3 +74,16 @@ def test_who_follows_the_advice_has_the_habit(boolean: BooleanName) -> None:
         assert found.earned or found.unsure or not found.applies, advised
         seen.append(found.earned)
     assert sum(seen) >= len(SHORT) // 2
+
+
+@pytest.mark.parametrize(("language", "text"), SURELY)
+def test_a_prompt_of_another_language_has_no_figure(language: str, text: str) -> None:
+    graded = grade_text(text)
+    assert (language, graded.status, graded.reason, graded.letter) == (language, "unclassified", "language", None)
+    assert graded.verdict == NOT_JUDGED["language"]
+
+
+@pytest.mark.parametrize("text", LANGUAGES["english"])
+def test_english_with_foreign_words_is_judged(text: str) -> None:
+    """Names, quotes and signs make no other language."""
+    assert grade_text(text).status == "ok"

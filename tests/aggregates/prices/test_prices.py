@@ -74,11 +74,7 @@ def price(model: str = "claude-test-4", at_us: int = AFTER_US, **tokens: int | N
         # long context, of old: the whole request moves band
         "at the length": ({"at_us": BEFORE_US, "input_tokens": 200_000}, 600_000_000, "estimate"),
         "above the length": ({"at_us": BEFORE_US, "input_tokens": 200_001}, 1_200_006_000, "estimate"),
-        "and above it": (
-            {"at_us": BEFORE_US, "input_tokens": 1, "cache_read_tokens": 200_000},
-            120_006_000,
-            "estimate",
-        ),
+        "above it": ({"at_us": BEFORE_US, "input_tokens": 1, "cache_read_tokens": 200_000}, 120_006_000, "estimate"),
         "and short writes": (
             {"at_us": BEFORE_US, "cache_write_tokens": 200_001, "cache_write_1h_tokens": 0},
             1_500_007_500,

@@ -75,10 +75,7 @@ MICRO = 1e-6  # A microsecond, in seconds
         "three within two minutes are one": ([*failed(400, 0, 60, 120), asked(150)], [("error_burst", 150)]),
         "three within more are none": (failed(400, 0, 60, 120 + MICRO), []),
         "bursts that share a failure are one": (failed(400, 0, 60, 120, 200), [("error_burst", 200)]),
-        "bursts that share none are two": (
-            failed(400, 0, 60, 120, 180.5, 240.5, 300.5),
-            [("error_burst", 180.5), ("error_burst", 120)],
-        ),
+        "two bursts": (failed(400, 0, 60, 120, 180.5, 240.5, 300.5), [("error_burst", 180.5), ("error_burst", 120)]),
         "a burst of rate limits takes no time from them": (
             [*failed(429, 0, 1, 2), asked(9)],
             [("rate_limit", 9), ("error_burst", 0), ("rate_limit", 0), ("rate_limit", 0)],

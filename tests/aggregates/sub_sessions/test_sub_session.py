@@ -303,12 +303,7 @@ def test_a_correction_is_a_fact_about_a_capture(fact: spoken.OverrideEvent, word
         ),
         "what was taken back counts no more": ("goal:no@3 gap:yes@4 goal:cleared@5 gap:cleared@6", (), Overrides(), {}),
         "what is said anew does": ("goal:no@3 goal:cleared@5 goal:yes@7", (), Overrides(complete=True), {}),
-        "that a turn goes on, where no boundary was seen": (
-            "gap:no@3",
-            (),
-            Overrides(boundary=False, gaps_reviewed=True),
-            {TURN: False},
-        ),
+        "that a turn goes on anyway": ("gap:no@3", (), Overrides(boundary=False, gaps_reviewed=True), {TURN: False}),
     },
 )
 def test_what_stands_of_many_words(told: str, seen: set[UUID], expected: Overrides, gaps: dict[UUID, bool]) -> None:

@@ -120,12 +120,8 @@ FOUR = "1p#p=one 2p@600=two 3l@600#log=two 4p@1200#twice=three 5p@1800#twice=fou
         "typed while the agent works, in its name": (TYPED + "#runs=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
         "typed so, in its own name": (TYPED + "#own=two", "tool@3#runs tool@7#own tool@8#own", "1 2"),
         "typed so, without a name": (TYPED + "=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
-        "what goes on for the first stays with it": (
-            *("1p#p=one 2p@5#p=two 3l@6#q=two", "tool@7#p tool@7#p tool@7#q", "2 1"),
-        ),
-        "helpers before the first prompt are not its work": (
-            *("1p#p", "~request@-2 ~request@-2#p request@-1 ~request@1", "3"),
-        ),
+        "what goes on for it stays with it": ("1p#p=one 2p@5#p=two 3l@6#q=two", "tool@7#p tool@7#p tool@7#q", "2 1"),
+        "helpers before a prompt are not its work": ("1p#p", "~request@-2 ~request@-2#p request@-1 ~request@1", "3"),
         "a sub-agent's session has no turns": ("1p", "tool@1 start:subagent@86400", ""),
     },
 )

@@ -12,10 +12,9 @@ from aggregates.event import Event, Words
 from projections.explain.boundary import KEPT_MAX
 from svc_http.app import build_api
 from tests.fuzz.odd import examples
-from tests.pages import written
+from tests.pages import demo_page, written
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.basics import ANA, ANA_SCOPE
-from tests.support.explained import demo_page
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.household import import_demo
 from tests.svc_http.house import DIGESTER, Caller, House, bearer, prompt
