@@ -102,7 +102,6 @@ WITHOUT_A_CATALOG = ("/health/ready", "/v1/model-catalog", _CONTROL, f"{_CONTROL
 
 @pytest.mark.parametrize("headers", [bearer(), internal()])
 async def test_no_credential_is_ever_answered(house: House, headers: dict[str, str]) -> None:
-    """Whatever is asked, no answer repeats a credential."""
     app = build_api(house)
     for rule in app.url_map.iter_rules():
         for method in rule.methods or ():

@@ -113,7 +113,6 @@ def _a_query(operation: dict[str, Any]) -> str:
 
 
 async def test_routes_read_what_is_described(api: Caller, admin: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No route reads one that is not described."""
     monkeypatch.setattr(Request, "args", property(lambda self: Watched(self.query_args())), raising=False)
     monkeypatch.setattr(Request, "query_args", lambda self: _parsed(self.query_string), raising=False)
     wrong = {}

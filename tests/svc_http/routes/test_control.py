@@ -1,4 +1,9 @@
-"""`/v1/admin/control/*`: the command line working through a running server; health, and what a plugin asks."""
+"""`/v1/admin/control/*`: the command line working through a running server, the catalog and backfills among it; health,
+and what a plugin asks."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -7,13 +12,18 @@ from aggregates.capture.events import CapturePrompt, CompleteSetup, PromptCaptur
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Refused, Reply
 from aggregates.ids import prompt_stream
-from aggregates.prices.catalog import Served
-from tests.support.basics import ACME, ANA, ANA_KEY, OTHER, named
-from tests.support.catalogs import snapshot
-from tests.svc_http.house import Answer, Caller, House
+from aggregates.prices.catalog import PublishCatalog, RequestsRepriced, Served
+from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE, OTHER, named
+from tests.support.catalogs import changing_lookup, document, lookup, snapshot
+from tests.support.facts import DAY, HOUR
+from tests.support.household import import_demo
+from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer
 
 CAPTURE = "/v1/admin/control/capture"
 REPLAY = "/v1/admin/control/replay"
+CATALOG, PRICES = "/v1/model-catalog", "/v1/admin/control/catalog"
+OWNER, BACKFILLS = "/v1/score_v3/admin/backfill", "/v1/admin/control/backfill"
+AUGUST = {"from": "2026-08-01", "to": "2026-08-31"}
 MSGPACK = {"Content-Type": "application/msgpack"}
 
 
@@ -135,3 +145,125 @@ async def test_the_end_of_the_setup(house: House, intake: Caller) -> None:
     assert isinstance(event, SetupCompleted)
     assert (event.developer_id, event.plugin_version) == (ANA, "0.6.0")
     assert event.key_prefix == ANA_KEY[:12]
+
+
+# --- the model catalog on both listeners ---------------------------------------------------------------------------
+
+
+def priced(*entries: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"document": {"exact_lookups": list(entries or (lookup(),)), **fields}, "source": "prices.json"}
+
+
+async def test_the_snapshot_is_served_with_what_is_known_of_it(house: House, admin: Caller, intake: Caller) -> None:
+    """The contract's fields, the same for an internal service and through intake for a developer; 503 without one."""
+    for caller in (admin, intake):
+        assert (await caller.get(CATALOG)).json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
+    house.prices = Served(snapshot(changing_lookup(), revision=3), house.clock_us, True)
+    answer = await admin.get(CATALOG)
+    shown = answer.json
+    assert answer.status == 200
+    assert (shown["schema_version"], shown["catalog_revision"], shown["stale"]) == (1, 3, True)
+    assert shown["published_at"] == "1970-01-01T00:00:00Z"
+    assert (await intake.get(CATALOG)).json == shown
+
+
+async def test_publishing(house: House, admin: Caller) -> None:
+    """201 with the revision; the same again is 200, and nothing new."""
+    answer = await admin.post(PRICES, priced())
+    assert (answer.status, answer.json["catalog_revision"], answer.json["changed"]) == (201, 1, True)
+    answer = await admin.post(PRICES, priced())
+    assert (answer.status, answer.json["catalog_revision"], answer.json["changed"]) == (200, 1, False)
+    assert (await admin.get(CATALOG)).json["catalog_revision"] == 1
+    assert [each["catalog_revision"] for each in (await admin.get(PRICES)).json] == [1]
+    assert len(house.events) == 1
+
+
+async def test_a_faulty_document_is_refused_with_its_place(admin: Caller) -> None:
+    """400, and nothing is published."""
+    rate = {"effective_from": 5, "effective_to": None}
+    answer = await admin.post(PRICES, priced(lookup(list_rates=[rate])))
+    assert (answer.status, "$.document.exact_lookups[0].list_rates[0]" in answer.message) == (400, True)
+    assert (await admin.get(CATALOG)).status == 503
+
+
+async def test_refreshing(house: House, admin: Caller) -> None:
+    """502 with the source's own fault, else the revision that holds its prices."""
+    answer = await admin.post(f"{PRICES}/refresh", {})
+    assert (answer.status, answer.message) == (502, "prices.example: answered 500")
+    house.newest_prices = PublishCatalog(document=document(), source="prices.example")
+    answer = await admin.post(f"{PRICES}/refresh", {})
+    assert (answer.status, answer.json["catalog_revision"]) == (200, 1)
+
+
+async def test_repricing(house: House, admin: Caller) -> None:
+    """201 with the revision that prices; the order stands in the log."""
+    order = {"organization_id": str(ACME), "from": "2026-08-01", "to": "2026-09-01T02:00:00+02:00"}
+    assert (await admin.post(f"{PRICES}/reprice", order)).status == 400
+    await admin.post(PRICES, priced())
+    nowhere = await admin.post(f"{PRICES}/reprice", order | {"organization_id": str(UUID(int=9))})
+    assert (nowhere.status, "no organization" in nowhere.message) == (404, True)
+    never = await admin.post(f"{PRICES}/reprice", order | {"to": "2026-01-01"})
+    assert (never.status, "from must come before to" in never.message) == (400, True)
+    answer = await admin.post(f"{PRICES}/reprice", order)
+    assert (answer.status, answer.json["catalog_revision"]) == (201, 1)
+    event = house.events[-1]
+    assert isinstance(event, RequestsRepriced)
+    assert (event.organization_id, event.to_us - event.from_us) == (ACME, 31 * 86_400_000_000)
+
+
+# --- backfills: for owners, or with the internal secret -------------------------------------------------------------
+
+
+async def worked(house: House, folder: Path) -> int:
+    """The demo's month of work; how many sub-sessions started in August."""
+    house.clock_us += 20 * DAY
+    await import_demo(folder, house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    house.passes(house.clock_us + HOUR)
+    query = "SELECT count(*) FROM sub_sessions WHERE started_us >= 1785542400000000"
+    count: int = house._views.execute(query).fetchone()[0]
+    return count
+
+
+async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, admin: Caller, tmp_path: Path) -> None:
+    """202 with its id alone: a count would tell hour by hour when a person works. The operator is told of it."""
+    count = await worked(house, tmp_path)
+    refused = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
+    assert (refused.status, "owner" in refused.message) == (403, True)
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(EVE)})).status == 404
+    answer = await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})
+    assert (answer.status, answer.json.keys()) == (202, {"backfill_id"})
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})).json == answer.json
+    assert (await api.post(OWNER, AUGUST)).status == 409
+    (listed,) = (await admin.get(BACKFILLS)).json
+    assert listed == {
+        "backfill_id": answer.json["backfill_id"],
+        "status": "running",
+        "organization_id": str(ACME),
+        "developer_id": str(ANA),
+        "from": "2026-08-01T00:00:00Z",
+        "to": "2026-09-01T00:00:00Z",
+        "sub_sessions": count,
+        "done": 0,
+        "requested_at": listed["requested_at"],
+    }
+    assert count > 5
+
+
+async def test_what_makes_no_sense_is_refused(api: Caller) -> None:
+    """400, with what to mend."""
+    wrong = {"to": {"from": "2026-08-01"}, "days": {"from": "1990-01-01", "to": "2026-08-01"}}
+    for field, body in (wrong | {"developer_id": AUGUST | {"developer_id": "ana"}}).items():
+        answer = await api.post(OWNER, body)
+        assert (answer.status, field in answer.message) == (400, True)
+
+
+async def test_an_administrator_begins_them_and_sees_all(api: Caller, admin: Caller) -> None:
+    """For any organization that there is, the newest first."""
+    first = (await api.post(OWNER, AUGUST)).json
+    answer = await admin.post(BACKFILLS, AUGUST | {"organization_id": str(OTHER)})
+    assert answer.status == 202
+    listed = (await admin.get(BACKFILLS)).json
+    assert listed[0] == answer.json
+    assert [each["backfill_id"] for each in listed] == [answer.json["backfill_id"], first["backfill_id"]]
+    assert (await admin.get(f"{BACKFILLS}?limit=1")).json == [answer.json]
+    assert (await admin.post(BACKFILLS, AUGUST | {"organization_id": str(ANA)})).status == 404
