@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from aggregates.event import Mendable
 from aggregates.ids import plain
 from svc import __version__
 from svc.process import single
@@ -63,9 +62,6 @@ COMMANDS = {  # in the order of the help
 }
 
 
-EXPECTED = (Mendable, OSError)  # a person can do something about them: shown as one sentence, without a traceback
-
-
 @contextlib.contextmanager
 def sentences(what_holds: str | None = None) -> Iterator[None]:
     """What a person can mend is shown as a sentence; after Ctrl-C, what holds now."""
@@ -78,7 +74,9 @@ def sentences(what_holds: str | None = None) -> Iterator[None]:
         # What says itself what it is, and what is shown to nobody any more, as behind `| head`.
         if isinstance(cause, SystemExit | BrokenPipeError | click.ClickException):
             raise cause from None
-        if isinstance(cause, EXPECTED):
+        from aggregates.event import Mendable  # late: the list of commands needs no msgspec
+
+        if isinstance(cause, Mendable | OSError):
             raise click.ClickException(_sentence(cause)) from error
         raise
 

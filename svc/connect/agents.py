@@ -2,12 +2,10 @@
 
 import os
 import shlex
-import zipfile
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -183,6 +181,9 @@ def to_paste(url: str) -> "Iterator[Pasted]":
 
 def made_here() -> "Wheel | None":
     """The same bytes whenever it is made of the same files; None in the one-file program."""
+    import zipfile  # late, as what follows: commands that read the names of agents make no wheel
+    from importlib.metadata import PackageNotFoundError, distribution
+
     from svc_http.ports import Wheel
 
     try:
