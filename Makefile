@@ -85,7 +85,7 @@ pages: dev
 # The fuzz tests of the suite, and others whose examples are dear, with this many times as many; docs/security.md.
 FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_splitting.py \
 	projections/facts/test_flags.py svc/log/test_codec.py \
-	svc/archive/test_archive_spending.py svc_http/routes/test_explained.py aggregates/telemetry/test_batches.py \
+	svc/archive/test_archive_spending.py svc_http/routes/test_explain.py aggregates/telemetry/test_batches.py \
 	aggregates/telemetry/test_splitting.py
 fuzz: dev
 	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q $(addprefix tests/,$(FUZZED))
