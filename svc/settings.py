@@ -5,14 +5,16 @@ import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from aggregates.event import Mendable
-from aggregates.people.acts import Channel
 from svc.process import Place
+
+if TYPE_CHECKING:
+    from aggregates.people.acts import Channel
 
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
@@ -109,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"Settings({', '.join(shown)})"
 
     @property
-    def channels(self) -> tuple[Channel, ...]:
+    def channels(self) -> "tuple[Channel, ...]":
         settings: tuple[tuple[Channel, str | None], ...] = (("email", self.smtp_url), ("webhook", self.webhook_url))
         return tuple(channel for channel, url in settings if url is not None)
 

@@ -23,10 +23,7 @@ LEANS = (
     *("leans on what was said", "adds to what is there"),
 )
 """What a prompt shows that rests on another one."""
-
-
-Before = tuple[PromptReading | None, ResponseReading | None]
-"""Of the turn before a prompt in its sub-session the prompt and the answer."""
+Before = tuple[PromptReading | None, ResponseReading | None]  # prompt and answer of the turn before in its sub-session
 
 
 def judge_prompt(

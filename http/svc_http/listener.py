@@ -244,8 +244,7 @@ class Exchange:
             )
 
     def _named(self, message: typing.HTTPResponseStartEvent) -> Iterator[tuple[bytes, bytes]]:
-        """What every answer bears. The answer to a write tells the position where nodes share a log: programs send the
-        header back with what they read next, browsers the cookie."""
+        """What every answer bears; after a write the position, which the sender's next read brings back."""
         yield b"x-request-id", (REQUEST_ID.get() or "").encode()
         yield b"x-content-type-options", b"nosniff"
         if all(name != b"cache-control" for name, _ in message["headers"]):

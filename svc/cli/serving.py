@@ -14,7 +14,6 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from aggregates.ids import plain
-from aggregates.people.directory import Developer, Membership
 from svc.cli import Command, Found, common
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
 from svc.log.folder import LOCK, held
@@ -264,6 +263,7 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
 @contextlib.contextmanager
 def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore", UUID, str]]:
     """The log, the developer who was named by id or name, and how to speak of them. Raises `NotFound`."""
+    from aggregates.people.directory import Developer
     from svc.actors.administration import load_directory
     from svc.log.opening import open_log
 
@@ -288,6 +288,7 @@ def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> 
     import trio
 
     from aggregates.decide import ForgetDeveloper
+    from aggregates.people.directory import Membership
     from svc.actors.administration import load_directory
 
     async def main(ordered: trio.Event) -> None:
