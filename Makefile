@@ -12,12 +12,12 @@ ifneq ($(origin PYTHON),file)
 $(shell grep -qsF "= $$($(PYTHON) -c 'import platform; print(platform.python_version())')" $(VENV)/pyvenv.cfg || rm -f $(VENV)/.runtime $(VENV)/.dev)
 endif
 
-.PHONY: venv dev serve demo test lint types bench cluster agents api-check faults soak judge-report train-judges pages fuzz fuzz-linear smoke binary onedir packages release clean
+.PHONY: venv dev lock serve demo test lint types bench cluster agents api-check faults soak judge-report train-judges pages fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
 venv: $(VENV)/.runtime
-$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml
+$(VENV)/.runtime: requirements.lock requirements-build.lock requirements-uv.lock pyproject.toml
 	@$(PYTHON) deploy/environment.py $(VENV) requirements.lock requirements-build.lock --editable
 	@touch $@
 
@@ -26,6 +26,15 @@ dev: $(VENV)/.dev
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	@$(PYTHON) deploy/environment.py $(VENV) requirements-dev.lock
 	@touch $@
+
+# The lock files, from pyproject.toml; needs PyPI. UPGRADE=--upgrade takes the newest versions.
+UV = $(or $(shell command -v uv),$(BIN)/uv)
+COMPILED := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+lock: dev
+	$(UV) $(COMPILED) $(UPGRADE) pyproject.toml --all-extras --output-file requirements.lock
+	$(UV) $(COMPILED) $(UPGRADE) pyproject.toml --all-extras --group dev -c requirements.lock --output-file requirements-dev.lock
+	printf 'hatchling\neditables\n' | $(UV) $(COMPILED) --no-annotate - -c requirements-dev.lock --output-file requirements-build.lock
+	echo uv | $(UV) $(COMPILED) $(UPGRADE) --no-annotate - --output-file requirements-uv.lock
 
 serve: venv
 	$(BIN)/svc serve --var $(VAR) --intake $(INTAKE) --api $(API)

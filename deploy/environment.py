@@ -2,8 +2,8 @@
 
     python3 deploy/environment.py .venv requirements.lock requirements-build.lock --editable
 
-uv is used where it is installed. Else the pip beside this Python works on the environment, which then needs no copy of
-its own; only where there is none, the environment gets one. An environment of another Python is made anew.
+uv is used where it is installed. Else the pip beside this Python fetches the uv of `requirements-uv.lock` into the
+environment; where that cannot be had, pip installs the packages itself. An environment of another Python is made anew.
 """
 
 import sys
@@ -11,6 +11,8 @@ import sys
 if sys.version_info < (3, 11):  # before anything that an older Python cannot read
     sys.exit(f"svc needs Python 3.11 or newer, and this is {sys.version.split()[0]}: make PYTHON=python3.12 serve")
 
+import ast
+import os
 import re
 import shutil
 import subprocess
@@ -22,6 +24,19 @@ STEP = re.compile(r"(?:Collecting|Processing|Downloading|Installing collected pa
 NEXT = ("Collecting", "Processing")
 """What pip says first of a package: it comes from an index, or lies in a folder."""
 WIDTH = 60
+UV_LOCK = PROJECT.with_name("requirements-uv.lock")
+GIVE_UP_SECONDS = 4  # an index that says nothing for so long is not asked for uv again
+FOR_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "no-index": "UV_NO_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "cert": "SSL_CERT_FILE",
+    "proxy": "ALL_PROXY",
+}
+"""pip's settings, which uv does not read, and uv's names of them."""
+SECTIONS = ("global", "install", ":env:")
 
 
 def main(folder: str, *named: str) -> None:
@@ -30,7 +45,7 @@ def main(folder: str, *named: str) -> None:
     began = time.monotonic()
     wanted = sum(line[:1].isalnum() for lock in locks for line in Path(lock).read_text(encoding="utf-8").splitlines())
     python = str(Path(folder, "bin", "python"))
-    uv, pip = shutil.which("uv"), _has_pip()
+    own_pip = not _has_pip()
     run = minors_run()
     if sys.version_info[1] not in run:
         say(f"this is Python {sys.version.split()[0]}; svc was run on 3.{min(run)} to 3.{max(run)}, and may work here")
@@ -39,23 +54,51 @@ def main(folder: str, *named: str) -> None:
         if there is not None:
             shutil.rmtree(folder)
         say(f"making {folder}, an environment for svc alone, of Python {sys.version.split()[0]}")
-        made = [uv, "venv", "--quiet", "--python", sys.executable, folder] if uv else [sys.executable, "-m", "venv"]
-        carried_out(made if uv else [*made, *(["--without-pip"] if pip else []), folder])
-    sources = [each for lock in locks for each in ("-r", lock)]
-    say(f"installing {wanted} packages from {' and '.join(locks)} with {'uv' if uv else 'pip'}")
+        uv = shutil.which("uv")
+        made = [uv, "venv", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
+        carried_out([*made, *([] if uv or own_pip else ["--without-pip"]), folder])
+    pip = [python, "-m", "pip"] if own_pip else [sys.executable, "-m", "pip", "--python", python]
+    packages = ["--require-hashes", *(each for lock in locks for each in ("-r", lock))]
     svc = ["--no-deps", "--no-build-isolation", "--editable", "."] if "--editable" in named else []
-    if uv:
-        carried_out([uv, "pip", "install", "--python", python, "--require-hashes", *sources])
-        if svc:
-            carried_out([uv, "pip", "install", "--quiet", "--python", python, *svc])
-        return
-    installer = [sys.executable, "-m", "pip", "--python", python] if pip else [python, "-m", "pip"]
+    of = f"{wanted} packages from {' and '.join(locks)}"
+    if uv := shutil.which("uv") or _fetched_uv(folder, pip):
+        say(f"installing {of} with uv")
+        install = [uv, "pip", "install", "--python", python, "--compile-bytecode"]  # so that the first start need not
+        env = {**settings_for_uv(pip), **os.environ}
+        commands = [[*install, *packages], *([[*install, "--quiet", *svc]] if svc else [])]
+        if all(subprocess.call(each, env=env) == 0 for each in commands):
+            return say(f"installed in {time.monotonic() - began:.0f} s")
+    say(f"installing {of} with pip, which takes longer")
     # Python compiles what is imported when it is imported; compiling all of it would take longer than fetching it.
-    options = ["--no-compile", "--disable-pip-version-check", "--require-hashes", "--progress-bar", "off"]
-    _shown([*installer, "install", *options, *sources], wanted)
+    options = ["--no-compile", "--disable-pip-version-check", "--progress-bar", "off"]
+    _shown([*pip, "install", *options, *packages], wanted)
     if svc:
-        carried_out([*installer, "install", "--quiet", "--disable-pip-version-check", *svc])
+        carried_out([*pip, "install", "--quiet", "--disable-pip-version-check", *svc])
     say(f"installed in {time.monotonic() - began:.0f} s")
+
+
+def _fetched_uv(folder: str, pip: list[str]) -> str | None:
+    """The uv of an environment, fetched where it has none; nothing where the index does not answer soon."""
+    uv = Path(folder, "bin", "uv")
+    if not uv.exists():
+        say("fetching uv, which installs the packages in a tenth of pip's time")
+        bounds = ["--retries", "0", "--timeout", str(GIVE_UP_SECONDS), "--disable-pip-version-check"]
+        fetch = [*pip, "install", "--quiet", "--require-hashes", *bounds, "-r", str(UV_LOCK)]
+        if subprocess.run(fetch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            say("uv cannot be had here")
+    return str(uv) if uv.exists() else None
+
+
+def settings_for_uv(pip: list[str]) -> dict[str, str]:
+    """pip's settings of indexes under uv's names. With hashes required, any index may serve any package."""
+    told = subprocess.run([*pip, "config", "list"], capture_output=True, text=True, check=False)
+    found = dict[str, str]()
+    for line in told.stdout.splitlines():
+        key, _, value = line.partition("=")
+        section, _, option = key.rpartition(".")
+        if section in SECTIONS and (name := FOR_UV.get(option.replace("_", "-"))):
+            found[name] = ("," if name == "UV_FIND_LINKS" else " ").join(str(ast.literal_eval(value)).split())
+    return {**found, "UV_INDEX_STRATEGY": "unsafe-best-match"} if "UV_INDEX" in found else found
 
 
 def minors_run() -> list[int]:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from aggregates.ids import plain
-from svc.cli import Command, Found, common
+from svc.cli import Command, Found, common, no_collection
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
 from svc.log.folder import LOCK, held
 from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, single, typed
@@ -82,8 +82,9 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
 def serve(**flags: str | bool | None) -> None:
     """Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it."""
     settings = common.settings_from(**flags)
-    from svc.logs import set_up_logs
-    from svc.serving import serve as serve_until_stopped
+    with no_collection():
+        from svc.logs import set_up_logs
+        from svc.serving import serve as serve_until_stopped
 
     set_up_logs(settings.log_level)
 

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from tests.bench.measures import captures, hooks, own_writes, records, replay, starts
-from tests.bench.results import keep
+from tests.support.picture import drawn
 from tests.support.results import Result, table_of
 
 PARTS: dict[str, tuple[int, str, Callable[[int, int], list[Result]]]] = {
@@ -22,17 +22,18 @@ PARTS: dict[str, tuple[int, str, Callable[[int, int], list[Result]]]] = {
 
 @click.command()
 @click.option("--rounds", default=3, show_default=True)
-@click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
-def main(rounds: int, kept: Path | None, **counts: int) -> None:
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the results into this file too.")
+def main(rounds: int, svg: Path | None, **counts: int) -> None:
     """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, hooks and starts, each
     beside a baseline. Reads over long histories: `python -m tests.bench.reads`.
 
     Example: python -m tests.bench --requests 4000 --own 0 --batches 0 --events 0 --hooks 0 --starts 0
     """
     results = [each for name, count in counts.items() if count for each in PARTS[name][2](count, rounds)]
-    if kept:
-        keep(kept, results)
-    Console(width=150).print(table_of(results))
+    console = Console(width=150, record=True)
+    console.print(table_of(results))
+    if svg:
+        svg.write_text(drawn(console, "svc, measured beside its targets"), encoding="utf-8")
 
 
 for name, (usual, counted, _) in PARTS.items():

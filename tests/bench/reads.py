@@ -25,11 +25,10 @@ from rich.table import Table
 
 from svc.actors.actors import Clock
 from tests.bench.history import USUAL, Mix, prepared
-from tests.bench.results import keep
 from tests.bench.world import wait_level
 from tests.support.driver import FORM, Driver, at, once, signed_in
 from tests.support.process import THIS_TREE, Server
-from tests.support.results import Result
+from tests.support.results import Result, table_of
 
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
@@ -88,8 +87,7 @@ class Measured(NamedTuple):
 @click.option("--folder", type=click.Path(path_type=Path), required=True, help="Where histories are kept.")
 @click.option("--dense", default=1, show_default=True, help="Developers of the second baseline; 0: without it.")
 @click.option("--requests", default=100, show_default=True, help="Of each route.")
-@click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
-def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, kept: Path | None) -> None:
+def main(events: tuple[int, ...], folder: Path, dense: int, requests: int) -> None:
     """Milliseconds of each scoring read and each page over histories of several lengths, one request at a time.
 
     Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories
@@ -101,9 +99,9 @@ def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, kept:
         if not (history.home / "done").exists():
             _prepare(history)
     measured = _measured(histories, requests)
-    _show(measured, Console(width=120))
-    if kept:
-        keep(kept, _results(measured))
+    console = Console(width=150)
+    _show(measured, console)
+    console.print(table_of(_results(measured)))
 
 
 def _prepare(history: History) -> None:

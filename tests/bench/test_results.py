@@ -1,10 +1,7 @@
-"""Results against their targets, and the file that keeps them."""
-
-from pathlib import Path
+"""Results against their targets."""
 
 import pytest
 
-from tests.bench.results import keep, markdown, read, save_picture
 from tests.support.results import Outcome, Result, all_hold
 
 CAPTURES, REPLAY, HOOK = (
@@ -27,17 +24,6 @@ CAPTURES, REPLAY, HOOK = (
 def test_one_is_the_target_whether_more_or_less_is_better(result: Result, reach: float | None) -> None:
     assert result.reach == reach
     assert all_hold([result]) == (reach is None or reach >= 1)
-
-
-def test_a_figure_takes_the_place_of_the_one_of_its_name_and_stands_on_page_and_picture(tmp_path: Path) -> None:
-    kept = tmp_path / "kept.json"
-    keep(kept, [Result("captures", 0.5, "", 0.6), REPLAY, HOOK])
-    keep(kept, [CAPTURES])
-    assert read(kept) == [CAPTURES, REPLAY, HOOK]
-    page = markdown(read(kept))
-    assert [line.split("|")[4].strip() for line in page.splitlines()[2:]] == ["met", "**missed**", ""]
-    save_picture([CAPTURES], tmp_path / "picture.svg")
-    assert "captures" in (tmp_path / "picture.svg").read_text()
 
 
 def test_a_fault_holds_until_something_deviates() -> None:

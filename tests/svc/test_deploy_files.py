@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc import NEXT
@@ -94,7 +95,6 @@ def test_the_container_is_built_from_what_is_there_and_every_package_is_in_it() 
     assert {Path(each).parts[0] for each in packages["packages"]} < set(copied())
     assert set(copied()) == let_in
     assert all((ROOT / source).exists() for source in copied())
-    assert "--require-hashes" in text("Containerfile")
 
 
 def test_the_check_of_health_asks_a_route_of_the_private_listener() -> None:
@@ -190,6 +190,43 @@ def test_prometheus_takes_the_rules() -> None:
     subprocess.run(["promtool", "check", "rules", str(RULES)], check=True, capture_output=True)
 
 
+def pinned(name: str) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", (ROOT / name).read_text(), re.MULTILINE))
+
+
+def test_the_lock_files_hold_what_the_project_asks_for() -> None:
+    """One version of each, with its hashes; `make lock` writes them."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = [each for extra in told["project"]["optional-dependencies"].values() for each in extra]
+    runtime, tools = pinned("requirements.lock"), pinned("requirements-dev.lock")
+    for lock, asked in (
+        (runtime, [*told["project"]["dependencies"], *extras]),
+        (tools, told["dependency-groups"]["dev"]),
+        (pinned("requirements-build.lock"), told["build-system"]["requires"]),
+    ):
+        for wanted in map(Requirement, asked):
+            assert wanted.specifier.contains(lock[wanted.name]), wanted
+    assert runtime.items() <= tools.items()
+    assert pinned("requirements-build.lock").items() <= tools.items()
+    assert list(pinned("requirements-uv.lock")) == ["uv"]
+
+
+def test_uv_is_told_of_the_indexes_that_pip_knows() -> None:
+    """uv reads no setting of pip. An argument of ours stands for pip: it shows what `pip config list` shows."""
+    told = """:env:.extra-index-url='https://a.example/simple  https://b.example/simple'
+global.index-url='https://c.example/simple'
+install.find-links='/opt/a\\n/opt/b'
+freeze.index-url='https://d.example/simple'
+global.timeout='60'"""
+    settings = runpy.run_path(str(DEPLOY / "environment.py"))["settings_for_uv"]
+    assert settings([sys.executable, "-c", f"print({told!r})"]) == {
+        "UV_INDEX": "https://a.example/simple https://b.example/simple",
+        "UV_DEFAULT_INDEX": "https://c.example/simple",
+        "UV_FIND_LINKS": "/opt/a,/opt/b",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+    }
+
+
 def test_an_environment_that_cannot_be_made_ends_with_what_pip_said(tmp_path: Path) -> None:
     """With an index that does not exist, and no uv: nobody has to search a log for the reason."""
     (tmp_path / "open.lock").write_text("click==8.5.1\n")
@@ -199,3 +236,4 @@ def test_an_environment_that_cannot_be_made_ends_with_what_pip_said(tmp_path: Pa
     assert done.returncode == 1
     assert "click==8.5.1" in done.stderr
     assert "pip ended with" in done.stderr
+    assert "svc: uv cannot be had here" in done.stdout
