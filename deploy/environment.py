@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import time
+from importlib import metadata
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
@@ -63,9 +64,10 @@ def main(folder: str, *named: str) -> None:
     of = f"{wanted} packages from {' and '.join(locks)}"
     if uv := shutil.which("uv") or _fetched_uv(folder, pip):
         say(f"installing {of} with uv")
-        install = [uv, "pip", "install", "--python", python, "--compile-bytecode"]  # so that the first start need not
+        install = [uv, "pip", "install", "--python", python]
         env = {**settings_for_uv(pip), **os.environ}
         commands = [[*install, *packages], *([[*install, "--quiet", *svc]] if svc else [])]
+        commands += [[python, "-c", "import svc.serving, svc_http.app"]] if svc else []  # compiles what a start needs
         if all(subprocess.call(each, env=env) == 0 for each in commands):
             return say(f"installed in {time.monotonic() - began:.0f} s")
     say(f"installing {of} with pip, which takes longer")
@@ -128,9 +130,11 @@ def carried_out(command: list[str]) -> None:
 
 def _has_pip() -> bool:
     """Whether the pip beside this Python can work on another environment: since 22.3."""
-    told = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
-    found = re.match(r"pip (\d+)\.(\d+)", told.stdout)
-    return found is not None and (int(found[1]), int(found[2])) >= (22, 3)
+    try:
+        found = metadata.version("pip").split(".")
+    except metadata.PackageNotFoundError:
+        return False
+    return (int(found[0]), int(found[1])) >= (22, 3)
 
 
 def _shown(command: list[str], wanted: int) -> None:
