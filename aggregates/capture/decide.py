@@ -24,6 +24,7 @@ class AnswerState(msgspec.Struct, frozen=True):
     content_digest: bytes
     cost_catalog_revision: int | None
     cost_kind: str | None
+    responded_at_us: int | None = None
 
 
 class PromptState(msgspec.Struct, frozen=True):
@@ -31,6 +32,7 @@ class PromptState(msgspec.Struct, frozen=True):
     agent_session_id: str
     source: str
     prompt_digest: bytes
+    submitted_at_us: int | None = None
     answer: AnswerState | None = None
 
 
@@ -43,10 +45,11 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
         case events.SessionClaimed() | events.OperationClaimed():
             return event
         case events.PromptCaptured():
-            return PromptState(event.scope, event.agent_session_id, event.source, event.prompt_digest)
+            by = event.scope, event.agent_session_id, event.source
+            return PromptState(*by, event.prompt_digest, event.submitted_at_us)
         case events.PromptAnswered() if isinstance(state, PromptState):
-            answer = AnswerState(event.content_digest, event.cost_catalog_revision, event.cost_kind)
-            return replace(state, answer=answer)
+            priced = event.cost_catalog_revision, event.cost_kind
+            return replace(state, answer=AnswerState(event.content_digest, *priced, event.responded_at_us))
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
             told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
             return replace(state, answer=replace(state.answer, **told))
@@ -60,11 +63,16 @@ def capture_streams(command: events.AnyCapture) -> tuple[UUID, ...]:
     if isinstance(command, events.CaptureResponse):
         operation_id = command.response_operation_id
         operations = () if operation_id is None else (operation_stream(command.developer_id, operation_id),)
-        return command.prompt_id, *operations
+        return command.prompt_id, *_former_stream(command), *operations
     own, session_id = _own_stream(command), command.agent_session_id
     if session_id is None:
         return (own,)
-    return own, session_stream(session_id), attempt_stream(command.developer_id, session_id)
+    former = _former_stream(command) if isinstance(command, events.CapturePrompt) else ()
+    return own, *former, session_stream(session_id), attempt_stream(command.developer_id, session_id)
+
+
+def _former_stream(command: events.CapturePrompt | events.CaptureResponse) -> tuple[UUID, ...]:
+    return () if command.former_prompt_id is None else (command.former_prompt_id,)
 
 
 def _own_stream(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics) -> UUID:
@@ -82,10 +90,14 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
         return _decide_response(command, streams, context)
     stream = _own_stream(command)
     known = streams.get(stream)
-    if isinstance(command, events.CapturePrompt) and isinstance(known, PromptState):
-        digest = context.digester.digest(command.text)
-        sent = cleared(PromptState(command.scope, command.agent_session_id, command.source, digest), context)
-        if replace(known, answer=None) != sent:
+    if isinstance(command, events.CapturePrompt):
+        told = command.source, context.digester.digest(command.text), command.submitted_at_us
+        sent = cleared(PromptState(command.scope, command.agent_session_id, *told), context)
+        for former in _former_stream(command) if known is None else ():
+            if isinstance(taken := streams.get(former), PromptState) and replace(taken, answer=None) == sent:
+                return Decision((), Done(False, former))
+        retried = {"answer": None, "submitted_at_us": sent.submitted_at_us}  # a retry may tell another time
+        if isinstance(known, PromptState) and replace(known, **retried) != sent:
             return refused(
                 Reason.CONFLICT,
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "
@@ -153,7 +165,9 @@ def _shared(kind: type[msgspec.Struct], told_by: type[msgspec.Struct]) -> tuple[
 
 
 def _decide_response(command: events.CaptureResponse, streams: Streams, context: Context) -> Decision:
-    """An identical retry may fill missing provenance; a differing one keeps the first values."""
+    """An identical retry may fill missing provenance; a differing one only follows it in an import."""
+    if command.former_prompt_id is not None and streams.get(command.prompt_id) is None:
+        command = replace(command, prompt_id=command.former_prompt_id)
     prompt_id, operation_id = command.prompt_id, command.response_operation_id
     prompt = streams.get(prompt_id)
     if not isinstance(prompt, PromptState) or prompt.scope != command.scope:
@@ -175,17 +189,22 @@ def _decide_response(command: events.CaptureResponse, streams: Streams, context:
         digest = context.digester.digest(canonical_bytes(command.content).decode())
     except ValueError as error:
         return refused(Reason.INVALID, f"the response has no canonical form: {error}")
-    answer = prompt.answer
-    if answer is None:
+    answer, of_files = prompt.answer, prompt.source.endswith(events.TRANSCRIPT_SUFFIX)
+    if answer is None or (of_files and _follows(command, answer, digest)):
         answered = _prompt_answered(command, prompt, digest, context)
         return Decision(((prompt_id, answered), *claim), Done(True, prompt_id))
-    if answer.content_digest != digest:
+    if answer.content_digest != digest and not of_files:
         message = f"prompt {prompt_id} already has a different response; a response is never replaced"
         return refused(Reason.CONFLICT, message)
     told = {name: getattr(command, name) for name in _PROVENANCE if getattr(answer, name) is None}
     if any(value is not None for value in told.values()):
         claim = ((prompt_id, events.ProvenanceFilled(**by, prompt_id=prompt_id, **told)), *claim)
     return Decision(claim, Done(False, prompt_id))
+
+
+def _follows(command: events.CaptureResponse, answer: AnswerState, digest: bytes) -> bool:
+    """What an import took while a turn was quiet gives way to what the agent said later."""
+    return answer.content_digest != digest and (command.responded_at_us or 0) >= (answer.responded_at_us or 0)
 
 
 def _prompt_answered(command: events.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:

@@ -44,6 +44,7 @@ class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prom
     original_char_count: int | None = None
     untruncated_sha256: str | None = None
     truncated: bool | None = None
+    former_prompt_id: UUID | None = None  # under which an older reader of an agent's files took it
 
 
 class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-response"):
@@ -55,6 +56,7 @@ class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-re
     responded_at_us: int | None = None
     cost_catalog_revision: int | None = None
     cost_kind: str | None = None
+    former_prompt_id: UUID | None = None
 
 
 class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):

@@ -39,7 +39,8 @@ _BEGINNINGS: dict[str, tuple[str, ...]] = {
     CONTEXT: (
         *("<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<hook_prompt", "<user-memory-input>"),
         *("<environment_context>", "<session_context>", "<hook_context>", "<system-reminder>", "<session-start-hook>"),
-        *("<user-prompt-submit-hook>", "Operation stopped by hook:"),
+        *("<user-prompt-submit-hook>", "Operation stopped by hook:", "<user_action>", "<goal_context>", "<external_"),
+        *("<recommended_plugins>", "<codex_internal_context"),
         "This is the Gemini CLI. We are setting up the context for our chat.",
     ),
 }

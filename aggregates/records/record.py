@@ -47,6 +47,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing an agent reported. A field that was not observed is None; None is never zero."""
 
     record_id: str  # unique within the agent session; a record sent twice has the same id
+    former_id: str | None = None  # what an older reader of an agent's files called it
     at_us: int
     kind: RecordKind
     name: str | None = None  # what the agent calls it: the name of its log event or span; None for a transcript line

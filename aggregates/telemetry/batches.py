@@ -169,10 +169,12 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
     prompt, answer, scope = exchange.prompt, exchange.answer, sender.scope
     if prompt is not None:
         client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        former = None if prompt.former_id is None else uuid5(_LINE_NAMESPACE, prompt.former_id)
         capture = CapturePrompt(
             organization_id=scope.organization_id,
             developer_id=scope.developer_id,
             prompt_id=prompt_stream(scope.developer_id, client_event_id),
+            former_prompt_id=None if former is None else prompt_stream(scope.developer_id, former),
             agent_session_id=exchange.agent_session_id,
             source=sender.source + events.TRANSCRIPT_SUFFIX,
             text=prompt.text,
@@ -187,6 +189,7 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
                 organization_id=scope.organization_id,
                 developer_id=scope.developer_id,
                 prompt_id=capture.prompt_id,
+                former_prompt_id=capture.former_prompt_id,
                 # It carries no tokens: the requests' records do.
                 content=events.ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
                 response_operation_id=str(uuid5(client_event_id, "response")),

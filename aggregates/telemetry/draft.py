@@ -55,6 +55,7 @@ class TypedPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
     at_us: Instant
     host_prompt_id: Id | None = None
     cwd: Annotated[str, msgspec.Meta(max_length=CWD_CHARACTERS_MAX)] | None = None
+    former_id: Id | None = None  # what an older reader called the line
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -62,6 +62,7 @@ class Rows(msgspec.Struct):
     touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
     touched_details: list[str] = []  # agent sessions whose tool calls tell their lines
     touched_turns: list[str] = []  # turns whose sub-session got a new title
+    formers: list[dict[str, object]] = []  # what an older reader of an agent's files told, and told otherwise
     touched_duplicates: list[tuple[str, str]] = []  # (agent session, key) of what may have been reported twice
 
     def extend(self, other: "Rows") -> None:
@@ -86,6 +87,8 @@ _CONFLICTS = {
         _MORE_TOKENS,
         "changed_position = max(changed_position, excluded.changed_position)",
     ),
+    # Of two answers the later one: the time stands first in the body.
+    "answers": _replacing("agent_session_id content_digest received_at_us position body price", "excluded.body > body"),
     "corrections": _replacing("position said", "excluded.position > position"),
     "judge_answers": _replacing("position body", "excluded.position > position"),
     # A report that was begun again is shown from when it was first begun.
@@ -98,6 +101,16 @@ _CONFLICTS = {
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
     for table in table_names():
         insert(db, table, getattr(rows, table, ()), _CONFLICTS.get(table, "ON CONFLICT DO NOTHING"))
+    for statement in _OF_OLDER_READERS:
+        db.executemany(statement, rows.formers)
+
+
+_OF_OLDER_READERS = (
+    "UPDATE observations SET superseded = 1, twin = NULL "
+    "WHERE agent_session_id = :session AND at_us = :at AND record_id = :id",
+    "UPDATE requests SET superseded = 1, changed_position = max(changed_position, :position) "
+    "WHERE developer_id = :developer AND at_us = :at AND record_id = :id",
+)
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row], conflict: str = "") -> None:

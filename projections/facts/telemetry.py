@@ -58,6 +58,9 @@ def add_records(
             rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT)))
         if record.kind == "other":
             continue
+        if record.former_id is not None:
+            former = {"session": session, "at": at_us, "id": record.former_id}
+            rows.formers.append({**former, "developer": batch.developer_id, "position": position})
         price = None
         if record.kind == "request" and record.cost_usd_nano is None:  # by the catalog, where its agent did not say
             price = price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _TOKENS)))

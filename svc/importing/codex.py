@@ -1,14 +1,14 @@
-"""Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl` under its home.
+"""Codex's rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl` under its home, and what it archived.
 
-A file only grows, so ids come from the session and the number of a line. What a fork repeats of its parent is left out.
-A sub-agent's file has no prompts: what it was told, an agent wrote.
+A session that is resumed goes on in files of its own, so a line is known by what it says, not by its place. What a fork
+repeats of its parent is left out. A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,21 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.readings import own_words
-from aggregates.records.record import OF_SUB_AGENT
+from aggregates.reading.readings import maker_of, own_words
+from aggregates.records.record import COUNT_MAX, OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
 from aggregates.telemetry.draft import Exchange, TypedPrompt, status_in
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Format, Memory, Reader, ToolCall, by_beginning, note, request, text_in
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, request, text_in
 
-_TOLD_TWICE_US = 2_000_000  # some versions tell a prompt as an event and as an item
 _PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
 _UUID_CHARACTERS = 36
+_Ways = defaultdict[object, Counter[str]]  # how often something was told, by the ways in which it is told
+_COMMANDS: dict[str, tuple[RecordKind, str]] = {
+    **dict.fromkeys(("/clear", "/new"), ("session_start", "clear")),
+    **dict.fromkeys(("/exit", "/quit"), ("session_end", "prompt_input_exit")),
+}
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 
@@ -81,34 +85,66 @@ def mark_of(body: rollout.Body) -> int | None:
     return int.from_bytes(blake2b(mark, digest_size=8).digest(), "big", signed=True)
 
 
+@dataclass(slots=True)
+class _File:
+    """The marks of a file's lines with their ordinals, and the file that it goes on from."""
+
+    marks: "array[int]" = field(default_factory=lambda: array("q"))
+    ordinals: "array[int]" = field(default_factory=lambda: array("q"))
+    base: "_File | None" = None
+    base_end: int = COUNT_MAX
+
+    def goes_on_after(self, mark: int) -> bool:
+        if self.base is None:
+            return False
+        lines = zip(self.base.marks, self.base.ordinals, strict=True)
+        return any(each == mark and at < self.base_end for each, at in lines) or self.base.goes_on_after(mark)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What was told of a turn so far: versions tell prompts and answers in up to three ways."""
+
+    told: _Ways = field(default_factory=lambda: defaultdict(Counter))
+    items: set[str] = field(default_factory=set)  # the ids of its prompts
+    asked: bool = False  # whether a prompt, or an answer, was told otherwise than as it is written for the model
+    answered: bool = False
+    held: list[TypedPrompt] = field(default_factory=list)
+    """As they are written for the model: they count where the agent goes to work and nothing else told a prompt."""
+
+
 class RolloutReader(Reader):
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
         try:
-            # The file's own name ends in the session's id.
+            # The file's own name ends in the session's id, or in that of a segment of it.
             self._session, self._named = str(UUID(file.stem[-_UUID_CHARACTERS:])), True
         except ValueError:
             self._named = False
-        self._marks: array[int] = array("q")
+        self._file = _File()
+        self._line_id = self._former_id = ""
         self._heritage: Heritage | None = None
         self._called: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
         self._total: rollout.Usage | None = None
-        self._untold: Counter[tuple[bool, object]] = Counter()
-        """What was told in one of two ways, and not yet in the other."""
+        self._told: _Ways = defaultdict(Counter)
+        self._turn = _Turn()
         self._model: str | None = None
+        self._service_tier: str | None = None
         self._cwd: str | None = None
         self._began_us: int | None = None
         self._of_sub_agent = False
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
+        self._seen.files[self._session] = self._file
         yield from super().read(raw_lines)
-        self._seen.marks[self._session] = self._marks
+        self._seen.files.setdefault(self._session, self._file)
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = msgspec.convert(value, rollout.Line)
         body, at_us = rollout.body_of(line, value), line.at_us
         if body is None:
+            self.left[rollout.kind_of(line)] += 1
             return
         if at_us is None:
             if self._began_us is None or line.payload is not None:
@@ -120,14 +156,30 @@ class RolloutReader(Reader):
             return
         mark = mark_of(body)
         if mark is not None:
-            self._marks.append(mark)
+            self._file.marks.append(mark)
+            self._file.ordinals.append(line.place)
         copied = self._heritage is not None and self._heritage.covers(line, mark)
-        if body.type == "turn_context":
-            self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
+        if body.type in ("turn_context", "thread_settings_applied"):
+            self._set(body)
         elif not copied:
-            self._read_in(body, at_us, number)
+            self._name_line(line, number)
+            if self._seen.add("line", self._line_id):
+                self._read_in(body, at_us, mark)
         elif body.type == "token_count" and body.info is not None:
             self._total = body.info.total_token_usage
+
+    def _set(self, body: rollout.Body) -> None:
+        self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
+        settings = body.thread_settings if isinstance(body.thread_settings, dict) else {}
+        tier = settings.get("service_tier", body.service_tier or self._service_tier)
+        self._service_tier = tier if isinstance(tier, str) else None
+
+    def _name_line(self, line: rollout.Line, number: int) -> None:
+        """By what it says: a thread may be many files, and a line stand in several of them."""
+        self._line_id = self._former_id = f"{self._session}:{number}"
+        if line.timestamp is not None:
+            told = msgspec.json.encode((line.timestamp, line.type, line.payload), order="sorted")
+            self._line_id = f"{self._session}:{blake2b(told, digest_size=12).hexdigest()}"
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
         """The first head is the file's own; those of the sessions it was forked from follow."""
@@ -140,50 +192,98 @@ class RolloutReader(Reader):
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
         self._of_sub_agent = meta.of_sub_agent
-        parent = None if meta.parent is None else self._seen.marks.get(meta.parent)
-        over = meta.parent is None and not meta.of_sub_agent
-        based, own_from = meta.history_base, meta.subagent_history_start_ordinal
-        own_from = based.end_ordinal_exclusive if own_from is None and based is not None else own_from
-        self._heritage = Heritage(own_from, born_us, at_us, parent, over)
+        parent = self._seen.files.get(meta.parent or "")
+        based, name = meta.history_base, f"{self._session}:1"
+        if based is not None:
+            # It goes on from another file, and repeats nothing of it but its last count of tokens.
+            name, end = f"{self._session}:{born_us}", based.end_ordinal_exclusive
+            base = self._seen.files.get(based.thread_id or "")
+            self._file.base = None if base is self._file else base
+            self._file.base_end = COUNT_MAX if end is None else end
+        over = based is not None or (meta.parent is None and not meta.of_sub_agent)
+        marks = None if parent is None else parent.marks
+        self._heritage = Heritage(meta.subagent_history_start_ordinal, born_us, at_us, marks, over)
         source = OF_SUB_AGENT if self._of_sub_agent else None
-        self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
+        self._add(note("session_start", name, born_us, source=source))
 
-    def _read_in(self, body: rollout.Body, at_us: int, number: int) -> None:
-        name = f"{self._session}:{number}"
+    def _read_in(self, body: rollout.Body, at_us: int, mark: int | None) -> None:
         match body.type:
             case "user_message":
-                self._prompted(body, at_us, number)
+                self._prompted(body, at_us)
             case "agent_message" | "task_complete" | "turn_complete":
-                text = body.message if body.type == "agent_message" else body.last_agent_message or ""
-                if text.strip() and not self._open.stopped:
-                    self._said(text, at_us)
-                self._open.stopped |= body.type != "agent_message"
+                self._answered(body, at_us)
+            case "task_started" | "turn_started":
+                self._turn = _Turn(held=self._turn.held)
             case "turn_aborted":
+                self._release()
                 if body.reason == "interrupted" and not self._of_sub_agent:
-                    self._begin(note("interruption", name, at_us))
+                    self._begin(self._note("interruption", at_us))
                 self._open.stopped = True
             case "token_count" | "token_usage_record":
-                self._usage(body, at_us, name)
+                self._usage(body, at_us, mark)
             case "compacted" | "context_compacted":
-                if not self._told_otherwise("compaction", way=body.type == "context_compacted"):
-                    self._begin(note("compaction", name, at_us))
+                if _is_new(self._told, "compaction", body.type):
+                    self._begin(self._note("compaction", at_us))
             case "error":
                 told = {"status_code": status_in(body.message), **self._by}
-                self._begin(note("error", name, at_us, body.message or None, **told))
+                self._begin(self._note("error", at_us, body.message or None, **told))
             case _:
-                self._tool(body, at_us, number)
+                self._tool(body, at_us)
 
-    def _prompted(self, said: rollout.Body, at_us: int, number: int) -> None:
-        if self._of_sub_agent or said.kind not in (None, "plain"):
-            return
-        text = own_words(said.message) or said.message
+    def _note(self, kind: RecordKind, at_us: int, text: str | None = None, **fields: Any) -> Note:
+        return note(kind, self._line_id, at_us, text, former_id=f"{kind}:{self._former_id}", **fields)
+
+    def _prompted(self, said: rollout.Body, at_us: int) -> None:
+        text, turn = own_words(said.message) or said.message, self._turn
         text = text if text.strip() else "[Image]" if said.images else ""
-        last = None if self._open.items or self._open.answer else self._open.prompt
-        again = last is not None and last.text == text and at_us - last.at_us < _TOLD_TWICE_US
-        if text and not again:
-            self._ask(TypedPrompt(f"codex:{self._session}:{number}", text, at_us, cwd=self._cwd))
+        if not text or self._of_sub_agent or said.kind not in (None, "plain") or said.id in turn.items:
+            return
+        names = {"line_id": f"codex:{self._line_id}", "former_id": f"codex:{self._former_id}"}
+        prompt = TypedPrompt(text=text, at_us=at_us, cwd=self._cwd, **names)
+        if said.way == "message" and self._timed:
+            if not turn.asked and maker_of(text) is None:
+                turn.held.append(prompt)
+            return
+        turn.asked, turn.held = True, []
+        turn.items |= {said.id} if said.id else set()
+        if _is_new(turn.told, text, said.way):
+            self._take(prompt)
 
-    def _usage(self, told: rollout.Body, at_us: int, name: str) -> None:
+    def _take(self, prompt: TypedPrompt) -> None:
+        """Commands of the program's own and its shell mode are nobody's prompt."""
+        text = prompt.text.strip()
+        if text in _COMMANDS:
+            kind, source = _COMMANDS[text]
+            self._begin(note(kind, prompt.line_id, prompt.at_us, source=source))
+        elif text.startswith("!") and "\n" not in text:
+            self.left["shell mode"] += 1
+        else:
+            self._ask(prompt)
+
+    def _release(self) -> None:
+        """The agent goes to work: what was written for the model was a prompt, unless it is the one told last."""
+        held, self._turn.held = self._turn.held, []
+        for prompt in held:
+            last = None if self._open.items or self._open.answer else self._open.prompt
+            if last is None or last.text != prompt.text:
+                self._take(prompt)
+
+    def _answered(self, said: rollout.Body, at_us: int) -> None:
+        ends, written = said.type != "agent_message", said.way == "message"
+        if written and self._turn.answered:
+            return
+        self._release()
+        self._turn.answered |= not (ends or written)
+        text = said.last_agent_message or "" if ends else said.message
+        if text.strip() and not self._open.stopped:
+            self._said(text, at_us)
+        self._open.stopped |= ends
+
+    def _begin(self, item: Note | ToolCall) -> None:
+        self._release()
+        super()._begin(item)
+
+    def _usage(self, told: rollout.Body, at_us: int, mark: int | None) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
         usage, info, before = told.usage, told.info, self._total
         if told.type == "token_count":
@@ -191,21 +291,20 @@ class RolloutReader(Reader):
             if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
                 return
             self._total = info.total_token_usage
+            if before is None and mark is not None and self._file.goes_on_after(mark):
+                return
             usage = info.last_token_usage or _difference(info.total_token_usage, before)
+        elif told.response_id is not None and not self._seen.add("response", (self._session, told.response_id)):
+            return
         if usage is None or usage == rollout.Usage():
             return
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-        if not self._told_otherwise(tokens, way=told.type == "token_usage_record"):
+        if _is_new(self._told, tokens, told.type):
             more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
-            self._begin(request(name, at_us, *tokens, **more))
+            former = f"request:{self._former_id}"
+            self._begin(request(self._line_id, at_us, *tokens, former_id=former, **more))
 
-    def _told_otherwise(self, what: object, *, way: bool) -> bool:
-        """Whether a line of the other kind told this already."""
-        told = self._untold[not way, what] > 0
-        self._untold[(not way) if told else way, what] += -1 if told else 1
-        return told
-
-    def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
+    def _tool(self, body: rollout.Body, at_us: int) -> None:
         call_id = body.call_id or ""
         match body.type:
             case "local_shell_call" | "function_call" | "custom_tool_call":
@@ -213,19 +312,18 @@ class RolloutReader(Reader):
                 arguments = call_arguments(body.arguments if told is None else told)
                 if body.type == "local_shell_call":
                     name, arguments = "local_shell", body.action if isinstance(body.action, dict) else {}
-                    call_id = call_id or body.id or str(number)
-                if call_id and call_id not in self._called:
+                call_id = call_id or body.id or self._line_id
+                if call_id not in self._called:
                     self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
             case "function_call_output" | "custom_tool_call_output":
                 if call_id in self._running:
                     self._output(self._running.pop(call_id), body, at_us)
+            case "exec_command_end" if body.source in ("user_shell", "userShell"):
+                self.left["shell mode"] += 1
             case _ if call_id in self._calls:
                 _end(self._calls[call_id], body)
-            # A call that only its event tells of was made by a script of the agent.
-            case "exec_command_end" if call_id and call_id not in self._called:
-                _end(self._new_call(call_id, "exec_command", {"command": body.command}, at_us), body)
-            case "patch_apply_end" if call_id and call_id not in self._called:
-                _end(self._new_call(call_id, "apply_patch", {}, at_us), body)
+            case _ if body.made is not None and call_id not in self._called:
+                _end(self._new_call(call_id or self._line_id, *body.made, at_us), body)
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         name, arguments = called(name, arguments)
@@ -255,6 +353,13 @@ class RolloutReader(Reader):
     def _cut(self, *, finished: bool = True) -> None:
         super()._cut(finished=finished)
         self._calls.clear()
+
+
+def _is_new(told: _Ways, what: object, way: str) -> bool:
+    """Whether this was told less often in any other way."""
+    before = max(told[what].values(), default=0)
+    told[what][way] += 1
+    return told[what][way] > before
 
 
 def _end(call: ToolCall, end: rollout.Body) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.records.record import Count
+from aggregates.records.record import COUNT_MAX, Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
@@ -13,6 +13,7 @@ from svc.importing.exchange import Timed, microseconds, text_in
 _EVENTS = (
     *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted", "error"),
     *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
+    "thread_settings_applied",
 )
 _ITEMS = (
     *("function_call", "custom_tool_call", "local_shell_call", "function_call_output", "custom_tool_call_output"),
@@ -21,6 +22,9 @@ _LINES = ("turn_context", "token_usage_record", "compacted")
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
+    """The file that this one goes on from, and the first of its lines that is not a part of it any more."""
+
+    thread_id: str | None = None
     end_ordinal_exclusive: Count | None = None
 
 
@@ -86,6 +90,7 @@ class Duration(msgspec.Struct, frozen=True):
 
 class Body(msgspec.Struct, frozen=True):
     type: str
+    way: str = "event"  # in which of several ways it is told: as an event, as an item, as written for the model
     message: str = ""  # what the user or the agent says, or why a request failed for good
     kind: str | None = None
     images: Any = None
@@ -94,8 +99,11 @@ class Body(msgspec.Struct, frozen=True):
     reason: str | None = None
     info: TokenInfo | None = None  # told after each response, and again whenever the limits of an account change
     usage: Usage | None = None  # newer versions' account of one response, beside the count
+    response_id: str | None = None
     model: str | None = None
     cwd: str | None = None
+    service_tier: str | None = None
+    thread_settings: Any = None
 
     call_id: str | None = None
     id: str | None = None
@@ -108,8 +116,10 @@ class Body(msgspec.Struct, frozen=True):
 
     status: str | None = None
     duration: Any = None
+    source: Any = None  # of a command
     command: Any = None
     exit_code: int | None = None
+    invocation: Any = None  # of an MCP tool
     result: Any = None
     success: bool | None = None
     changes: dict[str, Any] = {}
@@ -117,19 +127,40 @@ class Body(msgspec.Struct, frozen=True):
     @property
     def ok(self) -> bool | None:
         """How a call ended, by its result or by its event."""
+        by_status = {"completed": True, "failed": False}.get(self.status or "")
         match self.type, self.result:
             case "exec_command_end", _:
-                return None if self.exit_code is None else self.exit_code == 0
-            case "patch_apply_end", _:
-                return self.success
+                return by_status if self.exit_code is None else self.exit_code == 0
+            case "patch_apply_end" | "dynamic_tool_call_end", _:
+                return by_status if self.success is None else self.success
             case "mcp_tool_call_end", {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
+                return not failed
+            case "mcp_tool_call_end", {"isError": bool(failed)} | {"is_error": bool(failed)}:
                 return not failed
             case "mcp_tool_call_end", {"Ok": _} | {"Err": _}:
                 return "Ok" in self.result
             case "mcp_tool_call_end", _:
-                return None
+                return by_status
         told = self.output.get("success") if isinstance(self.output, dict) else None
         return tool_outcome("codex", self.output, told if isinstance(told, bool) else None).ok
+
+    @property
+    def made(self) -> tuple[str, dict[str, Any]] | None:
+        """What was called, by the event of its end alone: a script of the agent did."""
+        told = self.invocation if isinstance(self.invocation, dict) else {}
+        arguments = told.get("arguments")
+        match self.type:
+            case "exec_command_end":
+                return "exec_command", {"command": self.command}
+            case "patch_apply_end":
+                return "apply_patch", {}
+            case "mcp_tool_call_end":
+                name = f"mcp__{told.get('server')}__{told.get('tool')}"
+                return name, arguments if isinstance(arguments, dict) else {}
+            case "dynamic_tool_call_end":
+                name = f"{told.get('namespace') or ''}{told.get('tool')}"
+                return name, arguments if isinstance(arguments, dict) else {}
+        return None
 
     @property
     def duration_ms(self) -> int | None:
@@ -167,6 +198,11 @@ class Line(Timed):
     ordinal: Any = None
     payload: Any = None  # None in a line of the older kind
 
+    @property
+    def place(self) -> int:
+        """Its ordinal; before all others where it has none."""
+        return self.ordinal if isinstance(self.ordinal, int) and 0 <= self.ordinal < COUNT_MAX else -1
+
 
 def body_of(line: Line, value: dict[str, Any]) -> Meta | Body | None:
     """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
@@ -175,18 +211,19 @@ def body_of(line: Line, value: dict[str, Any]) -> Meta | Body | None:
         case None, _:
             older_head = isinstance(value.get("id"), str) and line.at_us is not None
             return msgspec.convert(value, Meta) if older_head else None
-        case "message", None if line.at_us is None:
-            # In older files messages are all there is.
-            kind = {"user": "user_message", "assistant": "agent_message"}.get(str(value.get("role")))
-            return None if kind is None else Body(kind, text_in(value.get("content")))
+        case "message", None:
+            # In files of before September 2025 messages are all there is.
+            return _written(value) if line.at_us is None else None
         case kind, None:
             return msgspec.convert(value, Body) if kind in _ITEMS else None
         case "session_meta", dict():
             return msgspec.convert(payload, Meta)
-        case "event_msg", {"type": "item_completed"}:
-            return _item(payload.get("item"))
+        case "event_msg", {"type": "item_completed", "item": {"type": str(kind), **fields}}:
+            return _item(kind, fields)
         case "event_msg", {"type": str(kind)} if kind in _EVENTS:
             return msgspec.convert(payload, Body)
+        case "response_item", {"type": "message"}:
+            return _written(payload)
         case "response_item", {"type": str(kind)} if kind in _ITEMS:
             return msgspec.convert(payload, Body)
         case kind, dict():
@@ -194,12 +231,41 @@ def body_of(line: Line, value: dict[str, Any]) -> Meta | Body | None:
     raise ValueError("Expected `object` - at `$.payload`")
 
 
-def _item(item: object) -> Body | None:
-    """Newer versions tell prompts and commands as items."""
-    match item:
-        case {"type": "UserMessage", "content": list(parts)}:
-            return Body("user_message", text_in(parts))
-        case {"type": "CommandExecution", "id": str(call_id), **fields}:
-            return msgspec.convert({**fields, "type": "exec_command_end", "call_id": call_id}, Body)
-        case _:
-            return None
+def kind_of(line: Line) -> str:
+    """What a line is called that has no meaning here."""
+    payload = line.payload if isinstance(line.payload, dict) else {}
+    item = payload.get("item")
+    told = (line.type, payload.get("type"), item.get("type") if isinstance(item, dict) else None)
+    return " ".join(each for each in told if isinstance(each, str)) or "no type"
+
+
+def _written(message: dict[str, Any]) -> Body | None:
+    """What was said, as it is written for the model: newer versions of `codex exec` tell it in no other way."""
+    kind = {"user": "user_message", "assistant": "agent_message"}.get(str(message.get("role")))
+    return None if kind is None else Body(kind, "message", text_in(message.get("content")))
+
+
+_ENDS = {
+    "CommandExecution": "exec_command_end",
+    "FileChange": "patch_apply_end",
+    "McpToolCall": "mcp_tool_call_end",
+    "DynamicToolCall": "dynamic_tool_call_end",
+}
+
+
+def _item(kind: str, fields: dict[Any, Any]) -> Body | None:
+    """Newer versions tell what was said and what was called as items."""
+    item_id, content = fields.pop("id", None), fields.get("content")
+    match kind:
+        case "UserMessage" | "AgentMessage":
+            parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+            text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+            images = [part for part in parts if "image" in str(part.get("type")).lower()]
+            named = item_id if isinstance(item_id, str) else None
+            return Body(f"{kind[:-7].lower()}_message", "item", text, images=images, id=named)
+        case "ContextCompaction":
+            return Body("context_compacted", "item")
+        case _ if kind in _ENDS:
+            told = {"exit_code": fields.get("exitCode"), "status": "completed", **fields, "invocation": fields}
+            return msgspec.convert({**told, "type": _ENDS[kind], "way": "item", "call_id": item_id}, Body)
+    return None

@@ -6,8 +6,8 @@ known field of a wrong type makes the line unreadable.
 
 import os
 from abc import ABC, abstractmethod
-from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -101,7 +101,7 @@ class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
     keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
-    marks: dict[str, Sequence[int]] = field(default_factory=dict)  # by session, what its lines are known again by
+    files: dict[str, Any] = field(default_factory=dict)  # what later files of a reader go on from, by their ids
 
     def add(self, kind: str, key: Hashable) -> bool:
         """Whether it is new."""
@@ -135,6 +135,7 @@ class Reader(ABC):
         self._done: deque[Exchange] = deque()
         self.lines = 0  # lines read so far, blank ones left out; of a document, its messages
         self.torn: list[TornLine] = []
+        self.left: Counter[str] = Counter()  # what was passed over, by its kind
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
         for number, raw in enumerate(raw_lines, 1):

@@ -79,6 +79,9 @@ def _of(command: AnyCommand, **changes: object) -> AnyCommand:
 
 
 ANSWERED, UNNAMED = (PROMPT, RESPONSE), _of(RESPONSE, response_operation_id=None)
+IN_FILE = _of(PROMPT, source="codex-transcript", submitted_at_us=5)
+READ_ANEW = _of(IN_FILE, prompt_id=SECOND_ID, former_prompt_id=PROMPT_ID)
+SAID_LATER = _of(RESPONSE, content=replace(RESPONSE.content, response_text="Really done."), responded_at_us=9)
 NOTHING: tuple[AnyCommand, ...] = ()
 
 
@@ -100,6 +103,17 @@ NOTHING: tuple[AnyCommand, ...] = ()
             *(ANSWERED, _of(RESPONSE, response_operation_id="op-2"), "OperationClaimed", Done(False, PROMPT_ID)),
         ),
         "again at another time": (ANSWERED, _of(RESPONSE, responded_at_us=9), "", Done(False, PROMPT_ID)),
+        "in a file, what was said later": ((IN_FILE, RESPONSE), SAID_LATER, "PromptAnswered", Done(True, PROMPT_ID)),
+        "and not what was said before": ((IN_FILE, SAID_LATER), RESPONSE, "", Done(False, PROMPT_ID)),
+        "a prompt under its former id": ((IN_FILE,), READ_ANEW, "", Done(False, PROMPT_ID)),
+        "another that had this id": (
+            *((_of(IN_FILE, submitted_at_us=6),), READ_ANEW, "PromptCaptured", Done(True, SECOND_ID)),
+        ),
+        "the answer to a prompt under its former id": (
+            (IN_FILE, READ_ANEW),
+            _of(RESPONSE, prompt_id=SECOND_ID, former_prompt_id=PROMPT_ID),
+            *("PromptAnswered OperationClaimed", Done(True, PROMPT_ID)),
+        ),
         "a setup each time": ((PROMPT,), SETUP, "SetupCompleted", Done(True)),
         "a title": (NOTHING, TITLE, "TitleEdited", Done(True, named("turn"))),
         "a title each time": ((TITLE,), TITLE, "TitleEdited", Done(True, named("turn"))),

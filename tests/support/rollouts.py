@@ -29,6 +29,15 @@ def item(told: str, seconds: float, **fields: Any) -> dict[str, Any]:
     return line("response_item", seconds, {"type": told, **fields})
 
 
+def completed(kind: str, seconds: float, **fields: Any) -> dict[str, Any]:
+    """As newer versions tell what was said and what was called."""
+    return event("item_completed", seconds, turn_id="t", item={"type": kind, "id": f"{kind} {seconds}", **fields})
+
+
+def said(kind: str, seconds: float, text: str, **fields: Any) -> dict[str, Any]:
+    return completed(f"{kind}Message", seconds, content=[{"type": "text", "text": text}], **fields)
+
+
 def message(role: str, text: str) -> dict[str, Any]:
     kind = "output_text" if role == "assistant" else "input_text"
     return {"role": role, "content": [{"type": kind, "text": text}]}

@@ -5,16 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from aggregates.capture.events import PromptCaptured
+from aggregates.capture.events import PromptAnswered, PromptCaptured
+from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
+from projections.derive.sessions import session_turns
+from svc.importing.importer import FORMATS, Log
 from tests.support import imported
-from tests.support.imported import TEN_O_CLOCK_US, Actor, captured, records
+from tests.support.facts import ANA, DIGESTER, Placed, project
+from tests.support.imported import NEXT_DAY_US, SECOND, TEN_O_CLOCK_US, Actor, captured, import_transcripts, records
 from tests.support.rollouts import (
     CHILD,
     THREAD,
     bare,
     call,
+    completed,
     event,
     item,
     line,
@@ -30,6 +36,7 @@ from tests.support.rollouts import (
 )
 
 STEM = f"rollout-2026-03-02T10-00-00-{THREAD}"
+MEANS: dict[str, Any] = {"scope": ANA, "digester": DIGESTER, "now_us": NEXT_DAY_US}
 run = partial(imported.run, "codex")
 
 
@@ -44,6 +51,9 @@ OF_COMPACTION = line("token_usage_record", 3, {"usage": usage(50, 0, 5), "respon
 SLEPT = "Wall time: 5.0 seconds\nProcess running with session ID 7\nOutput:\n"
 DECLINED = event("exec_command_end", 3, call_id="c1", status="declined", exit_code=-1, command=["ls"])
 AS_ITEM = event("item_completed", 1, item={"type": "UserMessage", "content": [{"type": "text", "text": "go"}]})
+CHANGED = completed("FileChange", 3, id="f", changes={"a.py": {"type": "add", "content": "a\nb\n"}})
+ASKED = completed("McpToolCall", 4, id="m", server="hub", tool="ask", result={"content": [], "isError": False})
+WRITTEN = item("message", 1, **message("user", "<environment_context>cwd</environment_context>"))
 WHOLE = (
     "fix the login | call_p1 apply_patch True 1000 2 | 400+600 > 50 | call_s1 exec_command False 2000 None"
     " | 400+600 > 50 | 400+600 > 50 | = 'Fixed 1.'"
@@ -52,6 +62,11 @@ WHOLE = (
 
 def total(second: float, used: dict[str, int]) -> dict[str, Any]:
     return event("token_count", second, info={"total_token_usage": used})
+
+
+def ran(**fields: Any) -> dict[str, Any]:
+    took = {"secs": 2, "nanos": 0}
+    return completed("CommandExecution", 4, **{"id": "e", "command": ["ls"], "duration": took, **fields})
 
 
 def compacted(second: float) -> list[dict[str, Any]]:
@@ -124,6 +139,90 @@ def test_a_fork_whose_own_head_is_torn_is_named_by_its_file() -> None:
     found = read(b'{"timestamp":"2026-03-02T10:03:2\n', *copy, *turn(230, "another way", 2), stem=f"r-{CHILD}")
     assert {each.agent_session_id for each in found} == {CHILD}
     assert [each.prompt.text for each in found if each.prompt] == ["another way"]
+
+
+# --- one thread in several files ---------------------------------------------------------------------------
+
+
+def segment(number: int, end: int, *, ordinals: bool, base: int | None = None) -> list[dict[str, Any]]:
+    """Goes on from another file, or from a place in it, and tells the last count again; its ordinals go on too."""
+    based = {"thread_id": SEGMENTS[number - 1 if base is None else base], "end_ordinal_exclusive": end}
+    again = [tokens(100 * number + 1, usage(1000, 600, 50, 10), usage(3000, 1800, 150, 30))]
+    own = turn(100 * number + 10, "go on", number + 1, spent=3)
+    lines = [meta(100 * number, history_base=based), *again, *own] if number else [meta(), *turn(10, "go on")]
+    return [{**each, "ordinal": end + place} if ordinals else each for place, each in enumerate(lines)]
+
+
+SEGMENTS = [THREAD, f"{THREAD[:-1]}a", f"{THREAD[:-1]}b"]
+
+
+async def told_by(actor: Actor) -> tuple[int, int, int]:
+    """The thread's prompts, its output and its calls, of what is in the log."""
+    db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
+    counted = "SELECT sum(output_tokens) FROM requests WHERE superseded = 0"
+    turns = session_turns(db, THREAD, 0)
+    return len(turns), db.execute(counted).fetchone()[0], sum(each.work.tool_calls for each in turns)
+
+
+@pytest.mark.parametrize("ordinals", [True, False])
+@pytest.mark.parametrize("base", [None, 0])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 1, 2, 0)])
+async def test_a_thread_is_one_in_however_many_files_it_stands(
+    tmp_path: Path, order: tuple[int, ...], base: int | None, ordinals: bool
+) -> None:
+    """Resumed, or reverted and gone on from the first file; read at once, or one by one, in any order and twice."""
+    files = []
+    for number, name in enumerate(SEGMENTS):
+        named = THREAD if number == 0 else f"{THREAD}_{name}"
+        lines = segment(number, 0 if number == 0 else 30, ordinals=ordinals, base=base and 0)
+        files.append(write(tmp_path, lines, named))
+    at_once, one_by_one = Actor(), Actor()
+    await run(tmp_path, at_once)
+    for number in order:
+        report = await run(files[number], one_by_one)
+        assert report.refused == []
+    await run(tmp_path, one_by_one)
+    assert await told_by(at_once) == (3, 450, 6)
+    assert (await told_by(one_by_one))[::2] == (3, 6)
+
+
+async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> None:
+    """It named lines by their numbers, and lost those of a second file that had a number twice."""
+    file, actor = write(tmp_path, [meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)]), Actor()
+    log = Log(Sender(ANA, "codex", DIGESTER), actor.send)
+    for each in imported.read("codex", file.read_bytes(), file.name):
+        await log.take(as_of_old(each))
+    old = await told_by(actor)
+    report = await import_transcripts(FORMATS["codex"], tmp_path, actor.send, lambda *_: None, **MEANS)
+    assert (await told_by(actor), report.refused) == (old, [])
+    assert old == (2, 300, 4)
+
+
+def as_of_old(exchange: Exchange) -> Exchange:
+    prompt = exchange.prompt and replace(exchange.prompt, line_id=exchange.prompt.former_id, former_id=None)
+    records = [(each, each.record) for each in exchange.drafts]
+    drafts = [
+        replace(each, record=replace(it, record_id=it.former_id or it.record_id, former_id=None))
+        for each, it in records
+    ]
+    return replace(exchange, prompt=prompt, drafts=tuple(drafts))
+
+
+async def test_an_answer_taken_while_a_turn_was_quiet_gives_way_to_the_last(tmp_path: Path) -> None:
+    """A command waited for a permission over lunch. Nothing else changes."""
+    lines, actor = turn(10), Actor()
+    early = [*lines[:5], event("agent_message", 11, message="I will look."), *lines[5:7]]
+    late = [{**each, "timestamp": meta(5000 + number)["timestamp"]} for number, each in enumerate(lines[7:])]
+    write(tmp_path, [meta(), *early])
+    await run(tmp_path, actor, now_us=TEN_O_CLOCK_US + 4000 * SECOND)
+    write(tmp_path, [meta(), *early, *late])
+    report = await run(tmp_path, actor)
+    assert report.refused == []
+    answers = [each.response.text for each in actor.events if isinstance(each, PromptAnswered) and each.response]
+    assert answers == ["I will look.", "Fixed 1."]
+    whole = Actor()
+    await run(tmp_path, whole)
+    assert await told_by(actor) == await told_by(whole) == (1, 150, 2)
 
 
 # --- lines that cannot be read, cuts, an independent count -------------------------------------------------
