@@ -43,7 +43,7 @@ demo: venv
 	$(BIN)/svc demo
 
 test: dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --durations 20
 
 lint: dev
 	$(BIN)/ruff check .

@@ -26,7 +26,7 @@ NEXT = ("Collecting", "Processing")
 """What pip says first of a package: it comes from an index, or lies in a folder."""
 WIDTH = 60
 UV_LOCK = PROJECT.with_name("requirements-uv.lock")
-GIVE_UP_SECONDS = 4  # an index that says nothing for so long is not asked for uv again
+GIVE_UP_SECONDS = 2  # pip waits so long for an index, twice, before svc does without uv
 FOR_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",

@@ -175,6 +175,14 @@ async def test_a_log_of_another_form_is_refused_and_left_alone(form: int, whose:
 SECONDS = 60
 
 
+def events(var: Path) -> str:
+    """The digest of all that stands in a log."""
+    with closing(sqlite3.connect(var / "events.db")) as db:
+        return sha256(
+            repr(list(db.execute("SELECT topic, state FROM stored_events ORDER BY rowid"))).encode()
+        ).hexdigest()
+
+
 def killed(var: Path, work: str) -> list[Path]:
     """What is left of the folder where the work died before its first step, its second, and so on."""
     command = [sys.executable, "-m", "tests.support.killed", str(var), work]
@@ -187,7 +195,7 @@ def killed(var: Path, work: str) -> list[Path]:
 async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(worked: Worked, tmp_path: Path) -> None:
     before, developer_id = tables_of(worked.var), worked.owner.developer_id
     key = (worked.var / "keys" / f"{developer_id}.key").read_bytes()
-    copies = killed(worked.var, str(developer_id))
+    copies, seen = killed(worked.var, str(developer_id)), set[str]()
     assert len(copies) > 7
     for number, copy in enumerate(copies, 1):
         async with household(copy) as house:
@@ -196,7 +204,9 @@ async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(
                     await house.service.journal.wait_beyond(house.service.journal.head)
             await house.level()
             assert house.tables() == before, number
-        assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        if events(copy) not in seen:  # most end with the same log
+            assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        seen.add(events(copy))
         # Before the order stood in the log, nothing was to be done.
         assert (holding(copy, PLANTED.encode(), key) == []) == (number > 1), number
 
