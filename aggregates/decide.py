@@ -49,7 +49,9 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     """The streams that must be loaded before the first decision, since they are expected to exist."""
     match command:
         case captures.CaptureResponse():
-            return (command.prompt_id,)
+            return command.prompt_id, *capture.former_stream(command)
+        case captures.CapturePrompt():
+            return capture.former_stream(command)
         case captures.CaptureCommand():
             return ()
         case _:

@@ -63,15 +63,15 @@ def capture_streams(command: events.AnyCapture) -> tuple[UUID, ...]:
     if isinstance(command, events.CaptureResponse):
         operation_id = command.response_operation_id
         operations = () if operation_id is None else (operation_stream(command.developer_id, operation_id),)
-        return command.prompt_id, *_former_stream(command), *operations
+        return command.prompt_id, *former_stream(command), *operations
     own, session_id = _own_stream(command), command.agent_session_id
     if session_id is None:
         return (own,)
-    former = _former_stream(command) if isinstance(command, events.CapturePrompt) else ()
+    former = former_stream(command) if isinstance(command, events.CapturePrompt) else ()
     return own, *former, session_stream(session_id), attempt_stream(command.developer_id, session_id)
 
 
-def _former_stream(command: events.CapturePrompt | events.CaptureResponse) -> tuple[UUID, ...]:
+def former_stream(command: events.CapturePrompt | events.CaptureResponse) -> tuple[UUID, ...]:
     return () if command.former_prompt_id is None else (command.former_prompt_id,)
 
 
@@ -93,7 +93,7 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
     if isinstance(command, events.CapturePrompt):
         told = command.source, context.digester.digest(command.text), command.submitted_at_us
         sent = cleared(PromptState(command.scope, command.agent_session_id, *told), context)
-        for former in _former_stream(command) if known is None else ():
+        for former in former_stream(command) if known is None else ():
             if isinstance(taken := streams.get(former), PromptState) and replace(taken, answer=None) == sent:
                 return Decision((), Done(False, former))
         retried = {"answer": None, "submitted_at_us": sent.submitted_at_us}  # a retry may tell another time

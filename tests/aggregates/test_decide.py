@@ -292,6 +292,7 @@ _SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"
     ("command", "touched", "required"),
     [
         (PROMPT, (PROMPT_ID, *_SESSION_STREAMS), ()),
+        (READ_ANEW, (SECOND_ID, PROMPT_ID, *_SESSION_STREAMS), (PROMPT_ID,)),
         (RESPONSE, (PROMPT_ID, operation_stream(ANA, "op-1")), (PROMPT_ID,)),
         (UNNAMED, (PROMPT_ID,), (PROMPT_ID,)),
         (TITLE, (overrides_stream(ANA),), (overrides_stream(ANA),)),
