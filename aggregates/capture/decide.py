@@ -27,6 +27,12 @@ class AnswerState(msgspec.Struct, frozen=True):
     responded_at_us: int | None = None
 
 
+class TranscriptBatchState(msgspec.Struct, frozen=True):
+    """Every account that was taken of the same records: a later import may have a larger one."""
+
+    digests: frozenset[bytes]
+
+
 class PromptState(msgspec.Struct, frozen=True):
     scope: Scope
     agent_session_id: str
@@ -36,7 +42,8 @@ class PromptState(msgspec.Struct, frozen=True):
     answer: AnswerState | None = None
 
 
-CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState  # a claim is its own state
+CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState | TranscriptBatchState
+"""A claim is its own state."""
 
 
 def evolve_capture(state: object, event: Event) -> CaptureState | None:
@@ -53,7 +60,14 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
             told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
             return replace(state, answer=replace(state.answer, **told))
+        case events.RecordsCaptured() if event.raw is None:
+            before = state.digests if isinstance(state, TranscriptBatchState) else frozenset()
+            return TranscriptBatchState(before | {_account_digest(event)})
     return None
+
+
+def _account_digest(event: events.RecordsCaptured) -> bytes:
+    return blake2b(msgspec.msgpack.encode(event.records), digest_size=16).digest()
 
 
 _PROVENANCE = ("cost_catalog_revision", "cost_kind")
@@ -103,12 +117,20 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "
                 "or source; send a new client_event_id for a new prompt",
             )
-    if known is not None:
+    if known is not None and not _tells_more(command, known, context):
         return Decision((), Done(False, stream))
     claim = _claim(command, command.agent_session_id, streams, context)
     if not isinstance(claim.reply, Done):
         return claim
     return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream))
+
+
+def _tells_more(command: events.AnyCapture, known: object, context: Context) -> bool:
+    """Whether a transcript's records are another account of those that were taken."""
+    if not isinstance(known, TranscriptBatchState) or not isinstance(command, events.CaptureRecords):
+        return False
+    captured = cleared(_captured(command, context), context)
+    return isinstance(captured, events.RecordsCaptured) and _account_digest(captured) not in known.digests
 
 
 def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:

@@ -93,7 +93,7 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
         for name, scope in (("Ana", Scope(*ana)), ("Ben", Scope(*ben))):
             sender = Sender(scope, CLAUDE_CODE.source, service.vault.digester(scope.developer_id))
             destination = Log(sender, service.send)
-            await import_into(destination, CLAUDE_CODE, written[name], lambda *_: None, now_us=now_us)
+            await import_into(destination, CLAUDE_CODE, [written[name]], lambda *_: None, now_us=now_us)
     return {"Ana": made.key, "Ben": key}
 
 

@@ -1,7 +1,7 @@
 """`svc import`: read what an agent has already written on this machine."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -47,21 +47,22 @@ def _of_an_agent(
 
     agent = str(context.command.name)
     transcripts = FORMATS[agent]
-    found = path.expanduser() if path else transcripts.folder
+    found = [path.expanduser()] if path else transcripts.folders
+    named = " and no ".join(map(str, found))
     following = (
         f"name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
         f"`svc connect {agent}` has it send what it does from now on"
     )
-    if not found.exists():
-        raise click.ClickException(f"there is no {found}; {following}")
+    if not any(each.exists() for each in found):
+        raise click.ClickException(f"there is no {named}; {following}")
     if url is None and not (holds_data(settings.place) or (settings.var_path / SOCKET).exists()):
         raise click.ClickException(
             f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
             f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
             f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
         )
-    named = context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
-    if url is not None and (developer or organization or named):
+    var_named = context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
+    if url is not None and (developer or organization or var_named):
         raise click.UsageError(
             "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
             "--developer and --organization"
@@ -74,7 +75,7 @@ def _of_an_agent(
             now_us = time.time_ns() // 1_000
             destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
             report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
-    tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
+    tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
 
 
 for _agent, _transcripts in FORMATS.items():
@@ -92,7 +93,7 @@ for _agent, _transcripts in FORMATS.items():
 
 
 async def _import(
-    settings: Settings, agent: str, path: Path, progress: Callable[[int, int], None], *whose: str | None
+    settings: Settings, agent: str, paths: Sequence[Path], progress: Callable[[int, int], None], *whose: str | None
 ) -> ImportReport:
     from aggregates.event import Scope
     from aggregates.telemetry.batches import Sender
@@ -106,14 +107,18 @@ async def _import(
         with closing(store):
             sender = Sender(scope, agent, vault.digester(scope.developer_id))
         destination, now_us = Log(sender, access.send), time.time_ns() // 1_000
-        return await import_into(destination, FORMATS[agent], path, progress, now_us=now_us)
+        return await import_into(destination, FORMATS[agent], paths, progress, now_us=now_us)
 
 
 def _show(report: ImportReport) -> None:
     found = msgspec.to_builtins(report)
+    passed_over = found.pop("passed_over")
     found |= found.pop("tokens") | {"torn": len(report.torn), "refused": len(report.refused)}
     show_fields((name, f"{number:,}") for name, number in found.items())
     console = Shown(soft_wrap=True, highlight=False)
+    if passed_over:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in passed_over.items())
+        console.print(f"passed over: {kinds}", markup=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
     for refusal in report.refused:

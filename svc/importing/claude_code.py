@@ -25,6 +25,7 @@ _REJECTED = (
 )
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
+_LEAVES, _CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
 
 
@@ -38,18 +39,28 @@ class TranscriptReader(Reader):
         self._speaking: Note | None = None  # the request whose answer, in words alone, has no end yet
 
     def _line(self, value: dict[str, Any], number: int) -> None:
-        line = line_of(value)
-        at_us = None if line is None else line.at_us
-        if line is None or at_us is None:
+        line = line_of(value, self.pass_over)
+        if line is None:
+            return
+        if line.at_us is None:
+            self.pass_over(line.kind)
             return
         # A copied line goes by the id that it had where it was written first.
         original = line.forked_from or Fork()
         session = original.session_id or line.session_id or self._stem
         line.uuid = original.message_uuid or line.uuid or f"{session}:{number}"
         if not self._seen.add("line", line.uuid):
+            self.pass_over("line seen before")
             return
         if session != self._session:
             self._cut(next_session=session)
+        self._told(line, line.at_us)
+        first = line.type in SPOKEN and not line.is_sidechain and self._seen.add("session", self._session)
+        if first and self._started is None:
+            self._add(note("session_start", self._session, line.at_us))
+
+    def _told(self, line: Line, at_us: int) -> None:
+        typed = None if line.is_sidechain else line.typed
         match line.type:
             case "user":
                 self._user(line, at_us)
@@ -59,18 +70,17 @@ class TranscriptReader(Reader):
                 self._open.stopped = True
             case "system" if line.subtype == "compact_boundary":
                 self._compaction(line, at_us)
-            case "attachment" | "progress" if not line.is_sidechain:
-                self._session_start(line.attachment or line.data, line, at_us)
-        self._prompted(line, at_us)
-        first = line.type in SPOKEN and not line.is_sidechain and self._seen.add("session", self._session)
-        if first and self._started is None:
-            self._add(note("session_start", self._session, at_us))
+            case "attachment" | "progress" if (hook := line.attachment or line.data).get("hookEvent") == "SessionStart":
+                self._session_start(str(hook.get("hookName")).partition(":")[2], line, at_us)
+            case _ if typed is None:
+                self.pass_over(line.kind)
+        if typed is not None:
+            self._prompted(typed, line, at_us)
 
-    def _session_start(self, data: dict[str, Any], line: Line, at_us: int) -> None:
-        """A hook that ran at a session's start tells what began it; it changes no exchange that was finished."""
-        if data.get("hookEvent") != "SessionStart":
+    def _session_start(self, source: str, line: Line, at_us: int) -> None:
+        """What began it, by each hook that ran then, or by `/clear`; it changes no exchange that was finished."""
+        if line.is_sidechain:
             return
-        source = str(data.get("hookName")).partition(":")[2]
         before, self._started = self._started, (source, at_us)
         if before is not None and before[0] == source and at_us - before[1] < _START_REPEATS_US:
             return
@@ -102,16 +112,19 @@ class TranscriptReader(Reader):
                 self._open.stopped = True
             case "compaction":
                 self._compaction(line, at_us)
-            case "local output":
+            case "local output" | "shell mode" as said:
+                self.pass_over(said)
                 self._open.stopped = True
+            case _ if line.is_meta:
+                self.pass_over("user meta")
 
-    def _prompted(self, line: Line, at_us: int) -> None:
-        text = None if line.is_sidechain else line.typed
-        if text is None:
-            return
-        if text in ("/exit", "/quit"):
+    def _prompted(self, text: str, line: Line, at_us: int) -> None:
+        if text in _LEAVES or text in _CLEARS or text.startswith("/clear "):
             # The program's own commands: no model is asked, and no hook tells of them.
-            self._note("session_end", line, at_us + 1, "prompt_input_exit")
+            if text in _LEAVES:
+                self._note("session_end", line, at_us + 1, "prompt_input_exit")
+            else:
+                self._session_start("clear", line, at_us)
             self._open.stopped = True
             return
         made = maker_of(text) is not None
@@ -243,7 +256,7 @@ def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
 
 
 CLAUDE_CODE = Format(
-    *("claude-code", "Claude Code transcripts", "~/.claude", "CLAUDE_CONFIG_DIR", "projects"),
+    *("claude-code", "Claude Code transcripts", ("~/.claude", "~/.config/claude"), "CLAUDE_CONFIG_DIR", ("projects",)),
     is_transcript=lambda file: file.suffix == ".jsonl",
     # Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks.
     order=lambda file: (file.name.startswith("agent-") or "subagents" in file.parts, *by_beginning(file)),

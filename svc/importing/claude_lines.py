@@ -1,5 +1,6 @@
 """One line of a transcript of Claude Code."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
 from aggregates.records.record import Count
 from svc.importing.exchange import Timed
+from svc.importing.lines import fitted
 
 # What the agent put into the conversation, told apart from what a person typed.
 _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
@@ -103,13 +105,20 @@ class Line(Timed, rename="camel", kw_only=True):
         return "[Image]" if pictured else "\n".join(own)
 
     @property
-    def means(self) -> Literal["interruption", "compaction", "local output"] | None:
-        """What else a user's line may say: stopped by the user, compacted, or printed by a command."""
+    def kind(self) -> str:
+        """What it is among the agent's notes, as reports name it."""
+        return f"{self.type} {self.subtype or (self.attachment or self.data).get('type')}"
+
+    @property
+    def means(self) -> Literal["interruption", "compaction", "local output", "shell mode"] | None:
+        """What else a user's line may say: stopped, compacted, printed by a command, or a command for the shell."""
         text = self.text
         if any(each.strip() in _INTERRUPTED for each in self.message.texts):
             return "interruption"
         if self.is_compact_summary or text.startswith(_CONTINUED):
             return "compaction"
+        if text.lstrip().startswith("<bash-input>"):
+            return "shell mode"
         return "local output" if text.lstrip().startswith(_LOCAL_OUTPUT) else None
 
     @property
@@ -135,29 +144,26 @@ class Line(Timed, rename="camel", kw_only=True):
         return None
 
 
-def line_of(value: dict[str, Any]) -> Line | None:
+def line_of(value: dict[str, Any], pass_over: Callable[[str], None]) -> Line | None:
     """The line of this JSON object; None for one of a kind without meaning here. Raises `ValueError`."""
     kind = value.get("type", "")
     if isinstance(kind, str) and kind not in (*SPOKEN, *_NOTED):
+        pass_over(kind or "no type")
         return None
     if kind in _NOTED:
         value.pop("message", None)  # of a form of its own, if it is there
-    line = msgspec.convert(value, Line)
+    line = fitted(value, Line, pass_over)
     if kind in SPOKEN and (line.at_us is None or "message" not in value):
         raise ValueError("no timestamp, or no message")
     return line
 
 
 def _as_typed(text: str, *, by_person: bool = True) -> str | None:
-    """Without the agent's tags: shell pass-through is `! command`. None for what says nothing."""
+    """Without the agent's tags. None for what says nothing."""
     words, maker = own_words(text), maker_of(text)
     if not words.strip() or maker in (CONTEXT, PRINTED) or (maker is None and not by_person):
         return None
-    start = words.lstrip()[:64]
-    if start.startswith("<command-"):
-        return _command(words)
-    shell = _tagged(words, "bash-input") if start.startswith("<bash-input>") else None
-    return words if shell is None else f"! {shell}"
+    return _command(words) if words.lstrip().startswith("<command-") else words
 
 
 def _command(text: str) -> str | None:

@@ -142,9 +142,9 @@ class RolloutReader(Reader):
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = msgspec.convert(value, rollout.Line)
-        body, at_us = rollout.body_of(line, value), line.at_us
+        body, at_us = rollout.body_of(line, value, self.pass_over), line.at_us
         if body is None:
-            self.left[rollout.kind_of(line)] += 1
+            self.pass_over(rollout.kind_of(line))
             return
         if at_us is None:
             if self._began_us is None or line.payload is not None:
@@ -256,7 +256,7 @@ class RolloutReader(Reader):
             kind, source = _COMMANDS[text]
             self._begin(note(kind, prompt.line_id, prompt.at_us, source=source))
         elif text.startswith("!") and "\n" not in text:
-            self.left["shell mode"] += 1
+            self.pass_over("shell mode")
         else:
             self._ask(prompt)
 
@@ -319,7 +319,7 @@ class RolloutReader(Reader):
                 if call_id in self._running:
                     self._output(self._running.pop(call_id), body, at_us)
             case "exec_command_end" if body.source in ("user_shell", "userShell"):
-                self.left["shell mode"] += 1
+                self.pass_over("shell mode")
             case _ if call_id in self._calls:
                 _end(self._calls[call_id], body)
             case _ if body.made is not None and call_id not in self._called:
@@ -388,7 +388,7 @@ def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> ro
 
 
 CODEX = Format(
-    *("codex", "Codex session files (rollouts)", "~/.codex", "CODEX_HOME", "sessions"),
+    *("codex", "Codex session files (rollouts)", ("~/.codex",), "CODEX_HOME", ("sessions", "archived_sessions")),
     is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", ".jsonl.zst")),
     # A parent before its forks: its file begins earlier.
     order=by_beginning,

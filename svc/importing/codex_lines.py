@@ -1,5 +1,6 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from aggregates.records.record import COUNT_MAX, Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
+from svc.importing.lines import fitted
 
 _EVENTS = (
     *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted", "error"),
@@ -204,30 +206,30 @@ class Line(Timed):
         return self.ordinal if isinstance(self.ordinal, int) and 0 <= self.ordinal < COUNT_MAX else -1
 
 
-def body_of(line: Line, value: dict[str, Any]) -> Meta | Body | None:
+def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None]) -> Meta | Body | None:
     """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
     payload = line.payload
     match line.type, payload:
         case None, _:
             older_head = isinstance(value.get("id"), str) and line.at_us is not None
-            return msgspec.convert(value, Meta) if older_head else None
+            return fitted(value, Meta, pass_over) if older_head else None
         case "message", None:
             # In files of before September 2025 messages are all there is.
             return _written(value) if line.at_us is None else None
         case kind, None:
-            return msgspec.convert(value, Body) if kind in _ITEMS else None
+            return fitted(value, Body, pass_over) if kind in _ITEMS else None
         case "session_meta", dict():
-            return msgspec.convert(payload, Meta)
+            return fitted(payload, Meta, pass_over)
         case "event_msg", {"type": "item_completed", "item": {"type": str(kind), **fields}}:
-            return _item(kind, fields)
+            return _item(kind, fields, pass_over)
         case "event_msg", {"type": str(kind)} if kind in _EVENTS:
-            return msgspec.convert(payload, Body)
+            return fitted(payload, Body, pass_over)
         case "response_item", {"type": "message"}:
             return _written(payload)
         case "response_item", {"type": str(kind)} if kind in _ITEMS:
-            return msgspec.convert(payload, Body)
+            return fitted(payload, Body, pass_over)
         case kind, dict():
-            return msgspec.convert({**payload, "type": kind}, Body) if kind in _LINES else None
+            return fitted({**payload, "type": kind}, Body, pass_over) if kind in _LINES else None
     raise ValueError("Expected `object` - at `$.payload`")
 
 
@@ -253,7 +255,7 @@ _ENDS = {
 }
 
 
-def _item(kind: str, fields: dict[Any, Any]) -> Body | None:
+def _item(kind: str, fields: dict[Any, Any], pass_over: Callable[[str], None]) -> Body | None:
     """Newer versions tell what was said and what was called as items."""
     item_id, content = fields.pop("id", None), fields.get("content")
     match kind:
@@ -267,5 +269,5 @@ def _item(kind: str, fields: dict[Any, Any]) -> Body | None:
             return Body("context_compacted", "item")
         case _ if kind in _ENDS:
             told = {"exit_code": fields.get("exitCode"), "status": "completed", **fields, "invocation": fields}
-            return msgspec.convert({**told, "type": _ENDS[kind], "way": "item", "call_id": item_id}, Body)
+            return fitted({**told, "type": _ENDS[kind], "way": "item", "call_id": item_id}, Body, pass_over)
     return None

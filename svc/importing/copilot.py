@@ -14,6 +14,7 @@ from aggregates.records.tools import tool_effect
 from aggregates.telemetry.draft import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
+from svc.importing.lines import fitted
 
 _SPAWNS = "task"
 
@@ -69,9 +70,10 @@ class EventReader(Reader):
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         if str(value.get("type")) not in _READ:
+            self.pass_over(str(value.get("type")))
             return
-        line = msgspec.convert(value, Line)
-        at_us, data = line.at_us, msgspec.convert(line.data or {}, Data)
+        line = fitted(value, Line, self.pass_over)
+        at_us, data = line.at_us, fitted(line.data or {}, Data, self.pass_over)
         assert at_us is not None, "a line has a time"
         if not self._seen.add("line", line.id):
             return
@@ -125,7 +127,7 @@ _READ = (
     *("assistant.message", "tool.execution_start", "tool.execution_complete"),
 )
 COPILOT = Format(
-    *("copilot", "Copilot CLI sessions", "~/.copilot", "COPILOT_HOME", "session-state"),
+    *("copilot", "Copilot CLI sessions", ("~/.copilot",), "COPILOT_HOME", ("session-state",)),
     is_transcript=lambda file: file.name == "events.jsonl",
     order=by_beginning,
     reader=EventReader,

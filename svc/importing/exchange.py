@@ -1,17 +1,17 @@
 """What a transcript is cut into: a prompt, everything the agent did until the next one, and its answer.
 
-Formats are internal to the agents and grow with every version: unknown fields and unknown kinds of line are ignored, a
-known field of a wrong type makes the line unreadable.
+Formats are internal to the agents and grow with every version: unknown fields are ignored, unknown kinds of line are
+counted as passed over, a known field of a wrong type makes the line unreadable; a number that cannot be one is unknown.
 """
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from errno import EINVAL
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,11 +22,16 @@ from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, request_tokens, tool_draft
-from aggregates.telemetry.otlp import repaired
+from svc.importing.lines import decode_object, is_last, is_text, lines_of, pieces_of
 
-LINE_BYTES_MAX = 64 * 1024 * 1024  # a longer line, or a longer document, is not read
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
+KINDS_MAX = 100  # of what is passed over so many kinds are told apart
+_APART = 10_000_000  # further objects of one line are numbered beyond all lines
+_NO_PROMPT = re.compile(
+    r"""["'](?:assistant|tool_result|token_count|function_call\w*|custom_tool_call\w*|agent_\w+|turn_context|gemini"""
+    r"""|assistant\.\w+|tool\.\w+)["']|["']isSidechain["']:\s*[tT]rue"""
+)
+"""What a line that cannot be read shows where it is no prompt; after any other, nobody knows whose the answer is."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -135,30 +140,54 @@ class Reader(ABC):
         self._done: deque[Exchange] = deque()
         self.lines = 0  # lines read so far, blank ones left out; of a document, its messages
         self.torn: list[TornLine] = []
-        self.left: Counter[str] = Counter()  # what was passed over, by its kind
+        self.passed_over: Counter[str] = Counter()  # what was read and not used, by kind
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
         for number, raw in enumerate(raw_lines, 1):
             if raw.strip():
                 self.lines += 1
-                with self._tearing(number):
-                    self._line(decode_object(raw), number)
+                self._read_line(raw, number)
                 while self._done:
                     yield self._done.popleft()
         self._cut(finished=self._open.stopped and not self._running)
         yield from self._done
+
+    def pass_over(self, kind: str) -> None:
+        """Count what is read and has no meaning here, or no use."""
+        kind = kind[:64]
+        self.passed_over[kind if kind in self.passed_over or len(self.passed_over) < KINDS_MAX else "others"] += 1
+
+    def _read_line(self, raw: bytes, number: int) -> None:
+        """Read a line: mostly it is one object; what else stands there is named."""
+        if b"\0" in raw:
+            self.pass_over("NUL bytes")
+        fault, pieces = "", list[dict[str, Any] | str]()
+        try:
+            pieces = [decode_object(raw)]
+        except (ValueError, RecursionError) as error:
+            fault, pieces = str(error), pieces_of(raw)
+            if not is_text(raw):
+                self.pass_over("bytes that are no UTF-8")
+        is_end = is_last(raw)
+        for index, piece in enumerate(pieces):
+            with self._tearing(number, None if is_end else piece):
+                if isinstance(piece, str):
+                    raise ValueError(fault)
+                self._line(piece, number + index * _APART)
 
     @abstractmethod
     def _line(self, value: dict[str, Any], number: int) -> None:
         """Take one line in. Raises `ValueError` for one that cannot be read."""
 
     @contextmanager
-    def _tearing(self, number: int) -> Iterator[None]:
-        """Name the line, or the document's message, where it cannot be read, and go on."""
+    def _tearing(self, number: int, told: object) -> Iterator[None]:
+        """Name the line, or the document's message, where it cannot be read; it may have been a prompt."""
         try:
             yield
         except (ValueError, RecursionError) as error:
             self.torn.append(TornLine(self._name, number, str(error)))
+            if told is not None and not _NO_PROMPT.search(str(told)):
+                self._cut()
 
     def _ask(self, prompt: TypedPrompt) -> None:
         """Begin an exchange; what an agent wrote in a person's place is noted, and goes on with the one before."""
@@ -204,13 +233,6 @@ class Reader(ABC):
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
 
 
-def decode_object(raw: bytes) -> dict[str, Any]:
-    """Any JSON object, half characters in it (an emoji that a tool cut) replaced. Raises `ValueError`."""
-    if len(raw) > LINE_BYTES_MAX:
-        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
-    return _OBJECT.decode(repaired(raw))
-
-
 class Timed(msgspec.Struct, kw_only=True):
     """What may have a time, and is unreadable where that is none."""
 
@@ -238,60 +260,70 @@ def text_in(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def lines_of(file: Path, *, whole: bool = False) -> Iterator[bytes]:
-    """The lines of a file, or `whole` as its only one; of one that is too long just enough to be seen as such."""
-    if file.suffix == ".zst":
-        raise OSError(EINVAL, "packed: unpack it with `zstd -d`")
-    with file.open("rb") as stream:
-        if whole:
-            yield stream.read(LINE_BYTES_MAX + 1)
-            return
-        while raw := stream.readline(LINE_BYTES_MAX + 1):
-            yield raw
-            while len(raw) > LINE_BYTES_MAX and not raw.endswith(b"\n"):
-                raw = stream.readline(LINE_BYTES_MAX + 1)
-
-
 class Format(NamedTuple):
     source: str  # as svc calls the agent
     what: str  # as a person calls the files
-    home: str  # of the agent, if the variable says nothing else
+    homes: tuple[str, ...]  # of the agent, if the variable says nothing else
     variable: str | None
-    below: str  # where the sessions lie in it
+    below: tuple[str, ...]  # where the sessions lie in a home
     is_transcript: Callable[[Path], bool]
     order: Callable[[Path], tuple[object, ...]]  # what must be read earlier sorts first
     reader: type[Reader]
     document: str | None = None  # the ending of files that are one JSON document each
 
     @property
-    def folder(self) -> Path:
-        home = os.environ.get(self.variable) if self.variable else None
-        return Path(home or self.home).expanduser() / self.below
+    def folders(self) -> list[Path]:
+        """Where the sessions lie; where there are none, each place where they could. The variable may name several."""
+        named = os.environ.get(self.variable, "") if self.variable else ""
+        homes = [named] if Path(named).expanduser().is_dir() else named.split(",")
+        places = [[Path(home.strip()).expanduser() / each for each in self.below] for home in homes if home.strip()]
+        places = places or [[Path(home).expanduser() / each for each in self.below] for home in self.homes]
+        there = [[place for place in some if place.exists()] or some[: bool(named)] for some in places]
+        return [place for some in there for place in some] or [place for some in places for place in some]
 
     @property
     def place(self) -> str:
-        other = f", or ${self.variable}/{self.below}" if self.variable else ""
-        return f"{self.home}/{self.below}{other}"
+        named = f", or ${self.variable}/{self.below[0]}" if self.variable else ""
+        return " and ".join(f"{home}/{each}" for home in self.homes for each in self.below) + named
 
-    def files_under(self, path: Path) -> list[Path]:
-        """The transcripts under a path, or the one file that was named. Raises `FileNotFoundError`."""
-        if path.is_file():
-            return [path]
-        if not path.is_dir():
-            raise FileNotFoundError(f"no transcripts: {path} does not exist")
-        found = (each for each in path.rglob("*") if self.is_transcript(each) and each.is_file())
+    def files_under(self, paths: Sequence[Path]) -> list[Path]:
+        """The transcripts under some folders, links followed, or those that were named. Raises `FileNotFoundError`."""
+        if not any(path.exists() for path in paths):
+            raise FileNotFoundError(f"no transcripts: {paths[0]} does not exist")
+        found, seen = list[Path](), set[tuple[int, int]]()
+        for path in paths:
+            found += self._below(path, seen) if path.is_dir() else [path]
         return sorted(found, key=lambda file: (*self.order(file), str(file)))
 
+    def _below(self, path: Path, seen: set[tuple[int, int]]) -> list[Path]:
+        """What cannot be read is among them: opening it says why."""
+        denied: list[OSError] = []
+        found: list[Path] = []
+        for place, folders, names in os.walk(path, onerror=denied.append, followlinks=True):
+            status = os.stat(place)
+            if (status.st_dev, status.st_ino) in seen:
+                folders.clear()  # linked from elsewhere, or from within itself
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            found += [file for name in names if self.is_transcript(file := Path(place, name)) and _is_file(file)]
+        return found + [Path(error.filename) for error in denied]
 
-def by_beginning(file: Path) -> tuple[int, int]:
-    """The time of the first line that has one, and the size: a fork begins with its original's lines and is longer."""
+
+def _is_file(file: Path) -> bool:
+    """Whether it is one, or says when opened why it cannot be read; a pipe would be waited for."""
+    return os.path.isfile(file) or not os.access(file, os.R_OK)
+
+
+def by_beginning(file: Path) -> tuple[int, bool, int]:
+    """The time of the first line that has one, whether it is copied, and the size: a fork is often the longer one."""
     try:
         size_bytes = file.stat().st_size
         for raw in islice(lines_of(file), HEAD_LINES_MAX):
             with suppress(ValueError, RecursionError):
-                at_us = msgspec.convert(decode_object(raw), Timed).at_us
+                value = decode_object(raw)
+                at_us = msgspec.convert(value, Timed).at_us
                 if at_us is not None:
-                    return at_us, size_bytes
-        return 0, size_bytes
+                    return at_us, "forkedFrom" in value, size_bytes
+        return 0, False, size_bytes
     except OSError:
-        return 0, 0  # the import will name it
+        return 0, False, 0  # the import will name it

@@ -19,6 +19,7 @@ from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note, request
+from svc.importing.lines import fitted
 
 _TOLD_ITSELF = "System: "
 _CONTINUED = "Please continue."
@@ -84,17 +85,19 @@ class SessionReader(Reader):
     def _line(self, value: dict[str, Any], number: int) -> None:
         match value:
             case {"$set": dict(changed)}:
-                self._head(msgspec.convert(changed, Head))
+                self._head(fitted(changed, Head, self.pass_over))
             case {"id": _}:
-                self._message(msgspec.convert(value, Message))
+                self._message(fitted(value, Message, self.pass_over))
             case {"sessionId": _}:
-                head, messages = msgspec.convert(value, Head), value.get("messages")
+                head, messages = fitted(value, Head, self.pass_over), value.get("messages")
                 if isinstance(messages, list):
                     self.lines += len(messages) - 1
                 self._head(head)
                 for place, each in enumerate(messages if isinstance(messages, list) else (), 1):
-                    with self._tearing(place):
-                        self._message(msgspec.convert(each, Message))
+                    with self._tearing(place, each):
+                        self._message(fitted(each, Message, self.pass_over))
+            case _:
+                self.pass_over(" ".join(value) or "no type")
 
     def _head(self, head: Head) -> None:
         self._of_sub_agent = self._of_sub_agent or head.kind == "subagent"
@@ -130,6 +133,8 @@ class SessionReader(Reader):
             case "error" if "API Error" in message.text:
                 told = {"status_code": status_in(message.text), "sidechain": self._of_sub_agent}
                 self._begin(note("error", message.id, at_us, message.text, **told))
+            case kind:
+                self.pass_over(kind)
 
     def _cut(self, *, finished: bool = True) -> None:
         """What the model said and did is known only now: its messages change."""
@@ -187,7 +192,7 @@ def _is_nested(file: Path) -> bool:
 
 
 GEMINI = Format(
-    *("gemini", "Gemini CLI session files", "~/.gemini", None, "tmp"),
+    *("gemini", "Gemini CLI session files", ("~/.gemini",), None, ("tmp",)),
     is_transcript=lambda file: file.suffix in (".json", ".jsonl") and (file.parent.name == "chats" or _is_nested(file)),
     # By the time in the name; where a document was carried on as lines, the lines, which hold all of it, first.
     order=lambda file: (_is_nested(file), file.stem, file.suffix == ".json"),

@@ -4,8 +4,8 @@ Running it again adds nothing, since every id comes from the lines' own ids. An 
 left for the next run, its prompt apart.
 """
 
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,8 +20,9 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import Format, Memory, TornLine, lines_of
+from svc.importing.exchange import Format, Memory, TornLine
 from svc.importing.gemini import GEMINI
+from svc.importing.lines import lines_of
 from svc.outward import Answer
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class ImportReport:
 
     files: int = 0
     lines: int = 0  # lines that are not blank, torn ones among them
+    passed_over: dict[str, int] = field(default_factory=dict)  # what has no meaning here, or could not be used, by kind
     torn: list[TornLine] = field(default_factory=list)  # a file that could not be opened stands here as its line 0
     prompts: int = 0
     responses: int = 0
@@ -205,16 +207,23 @@ class Elsewhere:
 
 
 async def import_into(
-    destination: Log | Elsewhere, transcripts: Format, path: Path, progress: Callable[[int, int], None], *, now_us: int
+    destination: Log | Elsewhere,
+    transcripts: Format,
+    paths: Sequence[Path],
+    progress: Callable[[int, int], None],
+    *,
+    now_us: int,
 ) -> ImportReport:
-    """Import all files under a folder, or one. Raises `FileNotFoundError`, and what the destination raises."""
+    """Import all files under folders, or single ones. Raises `FileNotFoundError`, and what the destination raises."""
     import trio
 
     report, seen = ImportReport(), Memory()
     waiting: deque[Sent] = deque()  # what became of these is not known yet
-    files = await trio.to_thread.run_sync(transcripts.files_under, path)
+    passed_over: Counter[str] = Counter()
+    files = await trio.to_thread.run_sync(transcripts.files_under, paths)
     for file in files:
-        name = str(file.relative_to(path)) if file != path else file.name
+        root = next((path for path in paths if path in file.parents), file.parent)
+        name = str(file.relative_to(root) if len(paths) == 1 else file)
         reader, lines_before = transcripts.reader(file, name, seen), report.lines
         exchanges = reader.read(lines_of(file, whole=file.suffix == transcripts.document))
         try:
@@ -232,7 +241,9 @@ async def import_into(
             report.torn.append(TornLine(name, 0, error.strerror or str(error)))
         report.lines = lines_before + reader.lines
         report.torn += reader.torn
+        passed_over += reader.passed_over
         report.files += 1
     report.heard(waiting, await destination.finish())
+    report.passed_over = dict(passed_over.most_common())
     progress(report.files, len(files))
     return report

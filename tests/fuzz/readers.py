@@ -41,7 +41,7 @@ from aggregates.turns.turns import Capture, PlacedObservation, build_turns
 from projections.derive.sub_session_rows import model_totals, work_by_file
 from svc.connect.changes import document_of
 from svc.importing import claude_lines, codex_lines
-from svc.importing.exchange import decode_object
+from svc.importing.lines import decode_object
 from svc.llm.answers import fitting, leaving
 from svc_http import bodies
 from svc_http.pages.goals import marked

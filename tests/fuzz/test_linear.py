@@ -136,8 +136,6 @@ def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> No
         ("<command-name> /review </command-name><command-args>\n a b </command-args>", "/review a b"),
         ("<command-name>" + " " * 60_000, None),
         ("<command-name>" * 5_000, None),
-        (" <bash-input> ls\n</bash-input>", "! ls"),
-        ("<bash-input>" + " " * 60_000, "<bash-input>" + " " * 60_000),
     ],
 )
 def test_tags_of_a_command_are_found_by_one_look(text: str, typed: str | None) -> None:

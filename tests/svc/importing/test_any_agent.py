@@ -167,15 +167,13 @@ def test_lines_without_meaning_here_are_read_and_left(agent: str, line: str) -> 
     assert (reader.lines, reader.torn, prompts(found)) == (1, [], [])
 
 
-def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
-    """A line is one of many; a document is whole or it is not."""
+def test_a_message_that_is_none_is_named_and_the_others_of_its_document_are_used() -> None:
     entries: list[Any] = [float("inf"), *chats.exchange(10)]
-    reader = reader_of("gemini", "s.jsonl")
-    list(reader.read(rollouts.raw(entries).splitlines(keepends=True)))
-    assert (reader.lines, [torn.line for torn in reader.torn]) == (len(entries), [1])
-    whole = reader_of("gemini", "s.json")
-    assert list(whole.read([chats.document(entries)])) == []
-    assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
+    for name, data in (("s.jsonl", rollouts.raw(entries)), ("s.json", chats.document(entries))):
+        reader = reader_of("gemini", name)
+        found = list(reader.read(data.splitlines(keepends=True) if name == "s.jsonl" else [data]))
+        assert prompts(found) == ["fix the login"]
+        assert (reader.lines, [torn.line for torn in reader.torn]) == (len(entries), [1])
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02"])

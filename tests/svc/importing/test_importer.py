@@ -14,7 +14,7 @@ from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCa
 from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
-from svc.importing import exchange as transcript_lines
+from svc.importing import lines as transcript_lines
 from tests.support import imported
 from tests.support.basics import BEN
 from tests.support.imported import Actor
