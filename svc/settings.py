@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -80,7 +80,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     catalog_refresh: bool = True
     """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
     llm_url: str | None = None
-    """Base address of an OpenAI-compatible text model, like http://127.0.0.1:11434/v1; together with `llm_model`."""
+    """Base address of a text model, like http://127.0.0.1:11434/v1; together with `llm_model`."""
+    llm_api: Literal["openai", "anthropic"] = (
+        "openai"  # How it is spoken to: openai (/chat/completions) or anthropic (/messages).
+    )
     llm_model: str | None = None
     llm_key: str | None = None  # Shown nowhere; give it by the environment.
     llm_daily_tokens: Amount = 500_000  # some 250 sub-sessions

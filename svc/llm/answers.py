@@ -35,32 +35,6 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
     output_tokens: int
 
 
-class _Message(msgspec.Struct):
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
-class Completion(msgspec.Struct):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-
-    @property
-    def text(self) -> str:
-        """What the model wrote; empty where it was cut off."""
-        if not self.choices or self.choices[0].finish_reason == "length":
-            return ""
-        return self.choices[0].message.content or ""
-
-
 def fitting(text: str, schema: type[T]) -> T:
     """The one JSON document in the text, which may stand in a fence. Raises `NoAnswer`."""
     text = text.strip()

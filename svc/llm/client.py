@@ -1,4 +1,4 @@
-"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`.
+"""Asking: one question to the endpoint of a text model, within every bound, or `NoAnswer`.
 
 Tokens are reserved before a question leaves, and settled once its cost is known. Their count outlives the process.
 """
@@ -16,7 +16,8 @@ import msgspec
 import structlog
 import trio
 
-from svc.llm.answers import Answer, Completion, Json, NoAnswer, fitting, leaving, schema_document
+from svc.llm.answers import Answer, Json, NoAnswer, fitting, leaving, schema_document
+from svc.llm.forms import ANSWER_TOKENS_MAX, FORMS, Completion, Question
 from svc.outward import Answer as HttpAnswer
 from svc.outward import TooLarge, asked
 from svc.settings import Settings
@@ -29,7 +30,6 @@ RETRY_PAUSE_SECONDS = 0.5  # before the second attempt; twice that before the th
 RETRY_WAIT_SECONDS_MAX = 60.0  # a `Retry-After` beyond it is not followed
 ASK_SECONDS = 75.0  # a question with its retries and the wait for its turn
 REST_SECONDS = 30.0  # nobody is asked after a failure that is not of one question alone: else every caller would wait
-ANSWER_TOKENS_MAX = 800  # a narrative of 1,200 characters of Korean takes about as many
 ANSWER_BYTES_MAX = 1024 * 1024  # of a body, error or not; a model that thinks aloud takes some 20 KiB
 PAYLOAD_CHARACTERS_MAX = 24_000  # of data in one question: some 6,000 tokens of English
 CHARACTERS_PER_TOKEN_MIN = 2  # to reserve tokens before their number is known: rather too many than too few
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 Count = Callable[[str, str, int], None]
 _AGAIN = frozenset({408, 409, 429})  # with every 5xx: said of the moment, not of the question
-_NOT_UNDERSTOOD = (400, 422)  # what an endpoint of the older form says to a question of the newer one
+_NOT_UNDERSTOOD = (400, 422)  # what an endpoint says that knows no schema of an answer
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
 
@@ -104,7 +104,8 @@ class Gateway:
         self._may_leave = may_leave
         self._count = count
         self._turns = trio.CapacityLimiter(CALLS_MAX)
-        self._plain = False  # whether the endpoint refused the newer form of a question
+        self._form = FORMS[settings.llm_api]
+        self._plain = False  # whether the endpoint refused a question that names the answer's schema
         self._rests_until = -math.inf
 
     @property
@@ -128,17 +129,17 @@ class Gateway:
             data = msgspec.json.encode(leaving(dict(payload))).decode()
             if len(data) > PAYLOAD_CHARACTERS_MAX:
                 raise NoAnswer("too-large")
-            wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
+            shape = schema_document(schema)
+            wanted = msgspec.json.encode(shape, order="sorted").decode()
             instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
-            messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
-            reserved = sum(len(each["content"]) for each in messages) // CHARACTERS_PER_TOKEN_MIN
+            question = Question(model, instructions, data, kind, shape)
             with trio.move_on_after(ASK_SECONDS) as asking:
                 async with self._turns:
                     self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
-                    completion = await self._paid(messages, kind, schema, reserved + ANSWER_TOKENS_MAX, spent)
+                    completion = await self._paid(question, spent)
             if asking.cancelled_caught:
                 raise NoAnswer("timeout")
-            value, used = fitting(completion.text, schema), completion.usage
+            value = fitting(completion.text, schema)
         except NoAnswer as failure:
             self._count(kind, failure.reason, sum(spent))
             if failure.reason in _RESTED_AFTER:
@@ -146,8 +147,7 @@ class Gateway:
                 log.warning("the text model gave no answer", kind=kind, reason=failure.reason)
             raise
         self._count(kind, "ok", sum(spent))
-        tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
-        return Answer(value, model, version, *tokens)
+        return Answer(value, model, version, *(completion.tokens or (0, 0)))
 
     def _checked(self, organization_id: UUID) -> str:
         if self.model is None:
@@ -158,19 +158,15 @@ class Gateway:
             raise NoAnswer("resting")
         return self.model
 
-    async def _paid(
-        self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
-    ) -> Completion:
+    async def _paid(self, question: Question, spent: list[int]) -> Completion:
         """Reserve, send, settle. A question that was sent but not answered stays reserved: it may have cost."""
-        day = self._budget.reserve(tokens)
+        used = reserved = question.characters // CHARACTERS_PER_TOKEN_MIN + ANSWER_TOKENS_MAX
+        day = self._budget.reserve(reserved)
         if day is None:
             raise NoAnswer("budget")
-        used = tokens
         try:
-            completion = msgspec.json.decode(await self._sent(messages, kind, schema), type=Completion)
-            usage = completion.usage
-            if usage is not None and usage.prompt_tokens is not None:
-                used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
+            completion = self._form.read(await self._sent(question))
+            used = used if completion.tokens is None else sum(completion.tokens)
             return completion
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NoAnswer("unreadable") from error
@@ -179,17 +175,14 @@ class Gateway:
                 used = 0
             raise
         finally:
-            self._budget.settle(day, tokens, used)
+            self._budget.settle(day, reserved, used)
             spent.append(used)
 
-    async def _sent(self, messages: list[dict[str, str]], kind: str, schema: type[Any]) -> bytes:
-        question = {"model": self.model, "messages": messages}
-        older = question | {"max_tokens": ANSWER_TOKENS_MAX, "temperature": 0}
-        form = {"type": "json_schema", "json_schema": {"name": kind, "schema": schema_document(schema)}}
-        newer = question | {"max_completion_tokens": ANSWER_TOKENS_MAX, "response_format": form}
-        answer = await self._attempts(older if self._plain else newer)
+    async def _sent(self, question: Question) -> bytes:
+        plain = self._form.plain(question)
+        answer = await self._attempts(plain if self._plain else self._form.shaped(question))
         if answer.status in _NOT_UNDERSTOOD and not self._plain:
-            answer = await self._attempts(older)
+            answer = await self._attempts(plain)
             self._plain = answer.status < 300
         if answer.status < 300:
             return answer.content
@@ -199,9 +192,8 @@ class Gateway:
 
     async def _attempts(self, question: Mapping[str, Any]) -> HttpAnswer:
         """The last answer, whatever its status. Raises `NoAnswer` where there is none."""
-        url = f"{(self._settings.llm_url or '').rstrip('/')}/chat/completions"
-        key = self._settings.llm_key or "none"
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        url = f"{(self._settings.llm_url or '').rstrip('/')}{self._form.path}"
+        headers = {"Content-Type": "application/json", **self._form.headers(self._settings.llm_key or "none")}
         content, pause_seconds = msgspec.json.encode(question), RETRY_PAUSE_SECONDS
         for left in reversed(range(RETRIES_MAX + 1)):
             wait_seconds = pause_seconds

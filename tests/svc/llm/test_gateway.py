@@ -1,6 +1,7 @@
 """The gateway against a real endpoint: what leaves, what it costs, and what becomes of every way to fail."""
 
 import gzip
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from svc.llm import answers
 from svc.llm import client as bounds
 from svc.llm.answers import Json, NoAnswer, leaving
 from svc.llm.client import Budget, Gateway
+from svc.llm.forms import ANSWER_TOKENS_MAX
 from svc.settings import Settings
 from tests.support.basics import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
@@ -49,14 +51,16 @@ class Verdict(msgspec.Struct, forbid_unknown_fields=True):
 class Desk:
     """A gateway with what it was told to count."""
 
-    def __init__(self, server: ModelServer, folder: Path, daily_tokens: int = Settings().llm_daily_tokens) -> None:
+    def __init__(
+        self, server: ModelServer, folder: Path, daily_tokens: int = Settings().llm_daily_tokens, **settings: Any
+    ) -> None:
         self.clock = FixedClock(20_000 * DAY_US)
         self.budget = Budget(folder / "spent.json", daily_tokens, self.clock.now_us)
         self.leaves = True
         self.counted: Counter[tuple[str, str]] = Counter()
         self.tokens = 0
-        settings = Settings(llm_url=server.url, llm_model="m", llm_key=KEY)
-        self.gateway = Gateway(settings, self.budget, lambda _id: self.leaves, self._count)
+        chosen = Settings(llm_url=server.url, llm_model="m", llm_key=KEY, **settings)
+        self.gateway = Gateway(chosen, self.budget, lambda _id: self.leaves, self._count)
 
     def _count(self, kind: str, outcome: str, tokens: int) -> None:
         self.counted[kind, outcome] += 1
@@ -154,6 +158,32 @@ async def test_an_endpoint_of_the_older_form(server: ModelServer, desk: Desk) ->
     assert ["response_format" in each.body for each in server.received] == [True, False, False]
 
 
+def parts(*content: dict[str, Any], stop: str = "tool_use", **usage: int) -> Said:
+    """As Anthropic's API answers."""
+    return Said(json.dumps({"type": "message", "content": content, "stop_reason": stop, "usage": usage}).encode())
+
+
+TOOL = {"type": "tool_use", "id": "t", "name": "outcome", "input": {"complete": True}}
+FENCED = {"type": "text", "text": '```json\n{"complete": true}\n```'}
+
+
+async def test_the_api_of_anthropic(server: ModelServer, tmp_path: Path) -> None:
+    """The answer comes as the input of a tool, or as text; what a cache took is told beside the input."""
+    desk = Desk(server, tmp_path, llm_api="anthropic")
+    server.answers(parts(TOOL, input_tokens=20, cache_read_input_tokens=100, output_tokens=7))
+    assert await desk.ask(turns=["fix it"])
+    (request,) = server.received
+    assert (request.path, request.headers["x-api-key"]) == ("/v1/messages", KEY)
+    assert ("authorization" in request.headers, request.headers["anthropic-version"]) == (False, "2023-06-01")
+    assert (json.loads(request.body["messages"][0]["content"]), request.body["model"]) == ({"turns": ["fix it"]}, "m")
+    assert request.body["tools"][0]["input_schema"]["properties"]["complete"] == {"type": "boolean"}
+    assert desk.budget.spent_tokens == 127
+    server.answer = lambda it: fails(400) if "tools" in it.body else parts(FENCED, stop="end_turn")
+    assert await desk.ask()
+    server.answers(parts(TOOL, stop="max_tokens", input_tokens=20, output_tokens=800))
+    assert await desk.fails() == "unreadable"
+
+
 @pytest.mark.parametrize("said", [Said(b"", seconds=30), Said(b" ", endless=True, pause_seconds=0.01)], ids=str)
 async def test_an_answer_that_does_not_end_in_time_is_none(
     server: ModelServer, desk: Desk, said: Said, monkeypatch: pytest.MonkeyPatch
@@ -164,7 +194,7 @@ async def test_an_answer_that_does_not_end_in_time_is_none(
     before = trio.current_time()
     assert await desk.fails() == "timeout"
     assert trio.current_time() - before < 5
-    assert desk.budget.spent_tokens > bounds.ANSWER_TOKENS_MAX
+    assert desk.budget.spent_tokens > ANSWER_TOKENS_MAX
 
 
 async def test_nobody_there(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
