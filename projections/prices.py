@@ -199,6 +199,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     developer_id: UUID
     display_name: str
     cost_usd: float | None
+    lower_bound_cost_usd: float | None  # what is known of it, where it is not known whole
     total_tokens: int | None
     request_count: int | None
     share: float | None  # of the team's cost, 0 to 1
@@ -239,7 +240,9 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         spent = current.spent.get(developer_id, Spent())
         cost_usd = _cost_usd(spent, partial)
         share = cost_usd / total_usd if cost_usd is not None and total_usd else None
-        own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd, "share": share}
+        least = spent.cost_usd_nano / NANO if cost_usd is None and spent.cost_usd_nano else None
+        own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd}
+        own |= {"lower_bound_cost_usd": least, "share": share}
         members.append(spent.shown_as(Member, known=not partial, **own))
     ranked = all(member.cost_usd is not None for member in members)
     at_least = (partial or total.unpriced_requests or total.lower_bound_requests) and total.cost_usd_nano > 0

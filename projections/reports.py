@@ -1,7 +1,7 @@
 """What a report says, by the queries of the live pages in one look; and what is told of one day, and of a team."""
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from uuid import UUID
@@ -24,7 +24,7 @@ from projections.scores import activity, score
 from projections.scores.skill import ShownHabit, Skill, best_shown, insight_summary, newest_missed, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import trivia
-from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, UNCLASSIFIED, started_in, turns_in
+from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in, turns_in
 from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
@@ -178,10 +178,16 @@ class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamDay(msgspec.Struct, frozen=True):
+    """What began on the day; the outcomes add up to it, trivia are among those that do not count."""
+
     members_active: int
     sub_sessions: int
     crushed: int
+    not_reached: int
+    repeated: int
     undecided: int
+    going_on: int
+    not_counted: int
     trivia: int
     by_intent: ByIntent
     work: WorkLabels
@@ -195,7 +201,11 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     members_active: int
     sub_sessions: int
     crushed: int | None
+    not_reached: int | None
+    repeated: int | None  # done again, for an earlier one's work did not hold
     undecided: int | None  # of how many nobody can say whether the goal was reached
+    going_on: int | None
+    not_counted: int | None  # trivia, and what is of no known kind; these six add up to `subSessions`
     trivia: int | None
     by_intent: ByIntent | None
     withheld: str | None  # why how the day came out is not told; None where it is
@@ -213,8 +223,17 @@ class _SubSession(msgspec.Struct, frozen=True):
     settled: int
     floor_passed: int
     intent: str
-    crushed: int
-    undecided: int
+    outcome: GoalOutcome
+
+
+OUTCOMES: dict[str, GoalOutcome] = {
+    "crushed": "reached",
+    "not_reached": "not_reached",
+    "repeated": "rework",
+    "undecided": "undecided",
+    "going_on": "live",
+    "not_counted": "not_counted",
+}
 
 
 def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:
@@ -224,14 +243,14 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
         member = Scope(scope.organization_id, stay.developer_id)
         found += _sub_sessions(reader.db, member, Window(stay.start_us, stay.end_us))
     intents = [each.intent for each in found if each.settled and each.floor_passed]
+    outcomes = Counter(each.outcome for each in found)
     return TeamDay(
-        len({each.developer_id for each in found}),
-        len(found),
-        sum(each.crushed for each in found),
-        sum(each.undecided for each in found),
-        sum(each.settled and not each.floor_passed for each in found),
-        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
-        _labelled(reader, found) if labels else NO_WORK,
+        members_active=len({each.developer_id for each in found}),
+        sub_sessions=len(found),
+        **{name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
+        trivia=sum(each.settled and not each.floor_passed for each in found),
+        by_intent=ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
+        work=_labelled(reader, found) if labels else NO_WORK,
     )
 
 
@@ -241,8 +260,7 @@ def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
 
 def _sub_sessions(db: sqlite3.Connection, member: Scope, window: Window) -> list[_SubSession]:
     query = (
-        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), "
-        f"coalesce({CRUSHED}, 0), {QUALIFIES} AND s.goal_complete IS NULL "
+        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), {OUTCOME} "
         f"{started_in()} ORDER BY s.started_us DESC, s.sub_session_id"
     )
     return [_SubSession(member.developer_id, *row) for row in db.execute(query, bound(member, window))]
@@ -287,7 +305,7 @@ def team_summary(
     team_id: UUID, date: str, timezone: str, language: str, day: TeamDay, reason: str | None, narration: Narration
 ) -> TeamSummary:
     """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
-    narrative, outcome = narration.narrative, ("crushed", "undecided", "trivia", "by_intent")
+    narrative, outcome = narration.narrative, (*OUTCOMES, "trivia", "by_intent")
     return TeamSummary(
         team_id=team_id,
         date=date,

@@ -12,7 +12,7 @@ import trio
 
 from aggregates.audit import TOPICS as AUDITED
 from aggregates.audit import Act, Told, acts
-from aggregates.capture.events import OperationClaimed
+from aggregates.capture.events import OperationClaimed, is_older
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
@@ -23,6 +23,7 @@ from aggregates.people.entry import DERIVING, NAMES, Budgets, Operators, Uses
 from aggregates.prices.catalog import Served
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
+from aggregates.telemetry.rereading import reread
 from projections.facts.facts import activation
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader, is_passing
@@ -266,7 +267,9 @@ class RunningService(ports.Service):
             what = "a stored event is corrupt; its texts are shown as none"
             log.error(what, position=error.position, reason=str(error))
 
-        return {position: each.event for position, each in self.store.read_whole(positions, heard=heard).items()}
+        found = {at: each.event for at, each in self.store.read_whole(positions, heard=heard).items()}
+        known = self.vault.known_digester
+        return {at: reread(it, known(it.developer_id)) if is_older(it) else it for at, it in found.items()}
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """What agents and plugins report: the commands that bring it, and the events that follow from them."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeGuard
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Words
+from aggregates.event import Command, DeveloperEvent, Event, Words
 from aggregates.records.record import COUNT_MAX, USD_MAX, Count, Point, Record
 
 
@@ -22,6 +22,9 @@ class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: Annotated[float, msgspec.Meta(ge=0, le=USD_MAX)] | None = None
 
 
+DECODER_VERSION = 2
+"""Of what reads telemetry and agents' files, counted up where a reading changes: the views are then built anew, and
+exports that an older decoder took are read anew for them; importing again corrects what an older reader took."""
 TRANSCRIPT_SUFFIX = "-transcript"  # of a source that was read from an agent's files, and maybe captured live as well
 
 
@@ -175,6 +178,16 @@ class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     points: tuple[Point, ...]
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
     raw: Words
+
+
+Telemetry = RecordsCaptured | MetricsCaptured
+
+
+def is_older(event: Event) -> TypeGuard[Telemetry]:
+    """Whether an older decoder read it from an export, which may still be there; not where its words are gone."""
+    if not isinstance(event, Telemetry) or event.decoder_version >= DECODER_VERSION:
+        return False
+    return event.raw is not None and not (isinstance(event, RecordsCaptured) and event.words.text is None)
 
 
 class SetupCompleted(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):

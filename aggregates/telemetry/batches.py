@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.capture.events import DECODER_VERSION, CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
@@ -22,7 +22,6 @@ from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, RecordDraft,
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
-DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
@@ -90,6 +89,17 @@ class Batches:
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
+class Apart(Batches):
+    """A part for each record, where it is known whose they all are."""
+
+    def __init__(self) -> None:
+        self.given: list[Part] = []
+
+    def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part:
+        self.given.append(Part(session, agent))
+        return self.given[-1]
+
+
 def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
     contexts, records = zip(*part.raws, strict=True)
     cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
@@ -117,8 +127,9 @@ def captured_records(
     means: "ExportContext | Sender",
     *,
     redaction: bool = True,
+    pool: TextPool | None = None,
 ) -> CaptureRecords:
-    words = TextPool(redaction=redaction)
+    words = pool or TextPool(redaction=redaction)
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
     records = tuple(

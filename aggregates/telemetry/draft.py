@@ -122,6 +122,8 @@ class SourceEvent(msgspec.Struct):
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""
+        if kind == "request":  # a good one may be told to wait, too
+            fields["retry_after_ms"] = wait_told(self.attributes, None)
         return Record(
             record_id=self.record_id + suffix,
             at_us=self.at_us if at_us is None else at_us,

@@ -8,12 +8,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from aggregates.telemetry.agents import Agent, agent_of_sender
-from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, repaired
+from aggregates.telemetry.otlp import (
+    RESOURCE,
+    SCOPE,
+    Fault,
+    Plain,
+    SourceIds,
+    attributes_of,
+    canonical,
+    quoted_numbers,
+    repaired,
+)
 
 T = TypeVar("T")
 Signal = Literal["logs", "metrics", "traces"]
@@ -78,7 +88,14 @@ def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Sectio
     try:
         data.decode()
         rest()
-        members = _OBJECT.decode(repaired(data))
+        try:
+            members = _OBJECT.decode(repaired(data))
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            if b"NaN" not in data and b"Infinity" not in data:
+                raise
+            members = _OBJECT.decode(quoted_numbers(repaired(data)))
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
     except msgspec.ValidationError as error:
@@ -156,7 +173,7 @@ class Metric(msgspec.Struct, frozen=True, rename="camel"):
     name: str | None = None
     description: str | None = None
     unit: str | None = None
-    aggregation_temporality: int | None = None
+    aggregation_temporality: Any = None
     is_monotonic: bool | None = None
 
 

@@ -1,7 +1,7 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
-from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, command_of
+from aggregates.telemetry.batches import Apart, Batches, ExportContext, Part, PreparedCommand, command_of
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
 from aggregates.telemetry.outcomes import VOCABULARY
@@ -23,11 +23,17 @@ RECORD_BYTES_MAX = 3 * 1024 * 1024  # a larger record is refused: it must fit in
 SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
 _SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
-_ERROR_CODE = 2
+_ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 _NO_RECORDED_VALUE = 1
-_HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
+_HINT = "; in OTLP JSON ids are hexadecimal, and names lowerCamelCase"
+_LOST = "it is no number that can be used, and counts as not told"
 _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
-_TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
+_TEMPORALITIES: dict[str, Literal["delta", "cumulative"]] = {
+    "1": "delta",
+    "2": "cumulative",
+    "AGGREGATION_TEMPORALITY_DELTA": "delta",
+    "AGGREGATION_TEMPORALITY_CUMULATIVE": "cumulative",
+}
 _KINDS: dict[str, PointKind] = VOCABULARY["kinds"]
 _COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABULARY["counters"]
 
@@ -38,6 +44,7 @@ class Faults:
         self.message: str | None = None
 
     def add(self, place: str, error: Exception | str, records: int = 1) -> None:
+        """No records: they are kept, and something is said about them all the same."""
         self.records += records
         if self.message is None:
             hint = _HINT if isinstance(error, msgspec.ValidationError) else ""
@@ -67,11 +74,7 @@ class Export:
         heads = {id(head): head for section in sections for head in section.heads}.values()
         size_bytes = sum(len(value) for head in heads for value in head.values())
         size_bytes += sum(len(bytes(item)) for section in sections for item in section.items)
-        batches, reader = Batches(size_bytes), self._log
-        if self.signal == "metrics":
-            reader = self._point
-        elif self.signal == "traces":
-            reader = partial(self._span, spans.SpanTree(_links(records)))
+        batches, reader = Batches(size_bytes), self._reader(records, ())
         for record in records:
             self.rest()
             try:
@@ -79,6 +82,30 @@ class Export:
             except _UNUSABLE as error:
                 self.faults.add(record.place, error)
         return [command_of(part, means, self.signal) for part in batches.parts()]
+
+    def each(self, sections: Sequence[Section], sums: Container[int | None]) -> Iterator[list[Part]]:
+        """What each record says, apart from the others: first for its own session, then for one that it started.
+
+        `sums`: which spans are known to repeat what their parts told, of which some may be missing here. Raises what is
+        wrong with a record.
+        """
+        records = list(self._records(sections))
+        if self.faults.message is not None:
+            raise otlp.Fault(self.faults.message)
+        reader = self._reader(records, sums)
+        for record in records:
+            self.rest()
+            rooms = Apart()
+            reader(rooms, record)
+            yield rooms.given
+
+    def _reader(self, records: Sequence[_Raw], sums: Container[int | None]) -> Callable[[Batches, _Raw], None]:
+        if self.signal == "metrics":
+            return self._point
+        if self.signal == "logs":
+            return self._log
+        outer = _links(record for place, record in enumerate(records) if place in sums)
+        return partial(self._span, spans.SpanTree(_links(records), outer))
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
@@ -104,7 +131,7 @@ class Export:
     def _log(self, batches: Batches, raw: _Raw) -> None:
         context = raw.context
         record = otlp.LOG_RECORD.decode(raw.data)
-        attributes, body = otlp.attributes_of(record.attributes), otlp.plain(record.body)
+        attributes, body = self._attributes(raw, record), otlp.plain(record.body)
         # The attribute first; Claude Code's body names the event too, and a source position is no name.
         event_name = otlp.text(attributes, "event.name")
         if event_name is None and isinstance(body, str) and body.startswith(CLAUDE_PREFIX):
@@ -114,7 +141,8 @@ class Export:
         event_name = otlp.cut_name(event_name)
         agent = agent_of_log(context.agent, event_name, body if isinstance(body, str) else None)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
-        at_us = (record.time_unix_nano or record.observed_time_unix_nano or 0) // otlp.NANOS_PER_US
+        at_us = self._us(raw, "timeUnixNano", record.time_unix_nano)
+        at_us = at_us or self._us(raw, "observedTimeUnixNano", record.observed_time_unix_nano)
         if not at_us:
             with suppress(ValueError):
                 at_us = parse_instant(otlp.text(attributes, "event.timestamp") or "")
@@ -135,12 +163,12 @@ class Export:
         span = otlp.SPAN.decode(raw.data)
         for each in span.events or ():
             otlp.attributes_of(each.attributes)  # of an event only the depth is looked at
-        attributes = otlp.attributes_of(span.attributes)
+        attributes = self._attributes(raw, span)
         agent = spans.agent_of_span(context.agent, attributes)
         link = _link(span, attributes, context)
         part = batches.room(tree.session_of(link), agent, context, len(raw.data))
-        start_us = (span.start_time_unix_nano or 0) // otlp.NANOS_PER_US
-        end_us = (span.end_time_unix_nano or 0) // otlp.NANOS_PER_US
+        start_us = self._us(raw, "startTimeUnixNano", span.start_time_unix_nano)
+        end_us = self._us(raw, "endTimeUnixNano", span.end_time_unix_nano)
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=len(part.raws),
@@ -149,7 +177,7 @@ class Export:
             attributes=attributes,
             trace_id=link.trace_id,
             end_us=end_us or None,
-            failed=span.status is not None and span.status.code == _ERROR_CODE,
+            failed=span.status is not None and span.status.code in _ERROR_CODES,
             root=link.parent_id is None,
             leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
@@ -163,16 +191,20 @@ class Export:
         context = raw.context
         decoder = otlp.NUMBER_POINT if context.container in ("gauge", "sum") else otlp.DISTRIBUTION_POINT
         point: otlp.WirePoint = decoder.decode(raw.data)
-        attributes = otlp.attributes_of(point.attributes)
+        attributes = self._attributes(raw, point)
         metric = context.metric or Metric()
         agent = agent_of_log(context.agent, metric.name)
         part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         self._heard(agent, context)
-        start_us = (point.start_time_unix_nano or 0) // otlp.NANOS_PER_US
-        at_us = (point.time_unix_nano or 0) // otlp.NANOS_PER_US
+        start_us = self._us(raw, "startTimeUnixNano", point.start_time_unix_nano)
+        at_us = self._us(raw, "timeUnixNano", point.time_unix_nano)
         value: float | None = None
-        if isinstance(point, otlp.WireNumber) and not (point.flags or 0) & _NO_RECORDED_VALUE:
-            value = point.as_double if point.as_int is None else point.as_int
+        if isinstance(point, otlp.WireNumber) and not (otlp.whole(point.flags) or 0) & _NO_RECORDED_VALUE:
+            told = point.as_double if point.as_int is None else point.as_int
+            value = otlp.real(point.as_double) if point.as_int is None else otlp.whole(point.as_int, *otlp.INT64)
+            if value is None and told is not None:
+                self.faults.add(raw.place, _LOST, 0)
+        temporality = metric.aggregation_temporality
         series = context.series + b"," + msgspec.json.encode(attributes, order="sorted")
         made = Point(
             record_id=context.ids.of(raw.data),
@@ -181,7 +213,7 @@ class Export:
             kind=_KINDS[context.container],
             origin=len(part.raws),
             unit=otlp.cut_name(metric.unit),
-            temporality=_TEMPORALITIES.get(metric.aggregation_temporality),
+            temporality=_TEMPORALITIES.get(str(otlp.whole(temporality) or temporality)),
             monotonic=metric.is_monotonic if context.container == "sum" else None,
             start_us=start_us or None,
             value=float(value) if value is not None and math.isfinite(value) else None,
@@ -191,6 +223,17 @@ class Export:
         )
         part.raws.append((context, raw.data))
         part.points.append(made)
+
+    def _attributes(self, raw: _Raw, record: otlp.Attributed) -> otlp.Attributes:
+        for key in otlp.lost_numbers(record.attributes):
+            self.faults.add(f"{raw.place}, attribute {otlp.cut_name(key)}", _LOST, 0)
+        return otlp.attributes_of(record.attributes)
+
+    def _us(self, raw: _Raw, name: str, told: object) -> int:
+        """A time in microseconds; 0 where it is not told."""
+        if (nanos := otlp.whole(told)) is None and told is not None:
+            self.faults.add(f"{raw.place}.{name}", _LOST, 0)
+        return (nanos or 0) // otlp.NANOS_PER_US
 
     def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:

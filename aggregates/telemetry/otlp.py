@@ -1,11 +1,11 @@
 """One log record, span or data point as OTLP's JSON mapping has it, with every quirk that real exporters showed.
 
-Unknown members are ignored, null is absent, 64-bit integers come as numbers or as decimal strings, enums as integers
-only, ids as hexadecimal digits of any case.
+Unknown members are ignored, null is absent, numbers come as numbers or as texts, ids as hexadecimal digits of any case.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from typing import Any, Self
@@ -16,6 +16,7 @@ from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX
 
 NANOS_PER_US = 1_000
 DEPTH_MAX = 64  # nesting of attribute values; agents send two levels
+INT64 = -(2**63), 2**63 - 1
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
@@ -23,36 +24,21 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attribute's value without its wrapping
 
 
-class Fixed64(int):
-    LEAST, MOST = 0, 2**64 - 1
-
-    @classmethod
-    def read(cls, value: object) -> Self:
-        if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ValueError("it must be an integer, as a number or a decimal string")
-        if not cls.LEAST <= value <= cls.MOST:
-            raise ValueError(f"it must be an integer from {cls.LEAST} to {cls.MOST}")
-        return cls(value)
+def whole(value: object, least: int = 0, most: int = 2**64 - 1) -> int | None:
+    """An integer, as a number or a text, 5.0 and 1e3 too; None where it is none, or out of bounds."""
+    if isinstance(value, str) and _DOUBLE.fullmatch(value):
+        value = int(value) if _DECIMAL.fullmatch(value) else float(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most else None
 
 
-class Int64(Fixed64):
-    LEAST, MOST = -(2**63), 2**63 - 1
-
-
-class UInt32(Fixed64):
-    LEAST, MOST = 0, 2**32 - 1
-
-
-class Double(float):
-    @classmethod
-    def read(cls, value: object) -> Self:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError("it must be a number")
-        if isinstance(value, str) and _DOUBLE.fullmatch(value) is None:
-            raise ValueError('it must be a number, or one of the strings "NaN", "Infinity" and "-Infinity"')
-        return cls(value)
+def real(value: object) -> float | None:
+    if isinstance(value, str) and _DOUBLE.fullmatch(value):
+        return float(value)
+    with suppress(OverflowError):
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return None
 
 
 class TraceId(str):
@@ -91,8 +77,8 @@ class AnyValue(_Wire):
 
     string_value: str | None = None
     bool_value: bool | None = None
-    int_value: Int64 | None = None
-    double_value: Double | None = None
+    int_value: Any = None  # numbers are read where they are used: an unusable one costs nothing but itself
+    double_value: Any = None
     array_value: "ArrayValue | None" = None
     kvlist_value: "KeyValueList | None" = None
     bytes_value: Bytes | None = None
@@ -125,70 +111,63 @@ class Traced(Attributed):
 
 
 class LogRecord(Traced):
-    time_unix_nano: Fixed64 | None = None
-    observed_time_unix_nano: Fixed64 | None = None
-    severity_number: int | None = None
+    time_unix_nano: Any = None
+    observed_time_unix_nano: Any = None
     severity_text: str | None = None
     body: AnyValue | None = None
-    dropped_attributes_count: UInt32 | None = None
-    flags: UInt32 | None = None
     event_name: str | None = None
 
 
 class SpanStatus(_Wire):
     message: str | None = None
-    code: int | None = None
+    code: Any = None
 
 
 class SpanEvent(Attributed):
-    time_unix_nano: Fixed64 | None = None
     name: str | None = None
 
 
 class OtlpSpan(Traced):
     parent_span_id: SpanId | None = None
-    flags: UInt32 | None = None
     name: str | None = None
-    kind: int | None = None
-    start_time_unix_nano: Fixed64 | None = None
-    end_time_unix_nano: Fixed64 | None = None
+    start_time_unix_nano: Any = None
+    end_time_unix_nano: Any = None
     events: list[SpanEvent] | None = None
     links: list[Traced] | None = None
     status: SpanStatus | None = None
 
 
 class WirePoint(Attributed):
-    start_time_unix_nano: Fixed64 | None = None
-    time_unix_nano: Fixed64 | None = None
-    flags: UInt32 | None = None
+    start_time_unix_nano: Any = None
+    time_unix_nano: Any = None
+    flags: Any = None
     exemplars: list[msgspec.Raw] | None = None
 
 
 class WireNumber(WirePoint):
-    as_double: Double | None = None
-    as_int: Int64 | None = None
+    as_double: Any = None
+    as_int: Any = None
 
 
 class WireBuckets(_Wire):
-    offset: Int64 | None = None
-    bucket_counts: list[Fixed64 | None] | None = None
+    offset: Any = None
+    bucket_counts: list[Any] | None = None
 
 
 class WireQuantile(_Wire):
-    quantile: Double | None = None
-    value: Double | None = None
+    quantile: Any = None
+    value: Any = None
 
 
 class WireDistribution(WirePoint):
-    count: Fixed64 | None = None
-    sum: Double | None = None
-    min: Double | None = None
-    max: Double | None = None
-    bucket_counts: list[Fixed64 | None] | None = None
-    explicit_bounds: list[Double | None] | None = None
-    scale: Int64 | None = None
-    zero_count: Fixed64 | None = None
-    zero_threshold: Double | None = None
+    count: Any = None
+    sum: Any = None
+    min: Any = None
+    max: Any = None
+    bucket_counts: list[Any] | None = None
+    explicit_bounds: list[Any] | None = None
+    scale: Any = None
+    zero_count: Any = None
     positive: WireBuckets | None = None
     negative: WireBuckets | None = None
     quantile_values: list[WireQuantile] | None = None
@@ -207,6 +186,14 @@ def attributes_of(pairs: list[KeyValue] | None, *, with_bytes: bool = False) -> 
     return {pair.key or "": plain(pair.value, with_bytes=with_bytes) for pair in pairs or ()}
 
 
+def lost_numbers(pairs: list[KeyValue] | None) -> Iterator[str]:
+    """The keys of attributes whose numbers cannot be used."""
+    for pair in pairs or ():
+        told = pair.value and (pair.value.double_value if pair.value.int_value is None else pair.value.int_value)
+        if told is not None and plain(pair.value) is None:
+            yield pair.key or ""
+
+
 def plain(value: AnyValue | None, depth: int = 0, *, with_bytes: bool = False) -> Plain:
     """The value itself. Bytes name nothing and are None, or with `with_bytes` their base64. Raises `Fault`."""
     if value is None:
@@ -216,9 +203,9 @@ def plain(value: AnyValue | None, depth: int = 0, *, with_bytes: bool = False) -
     if value.bool_value is not None:
         return value.bool_value
     if value.int_value is not None:
-        return int(value.int_value)
+        return whole(value.int_value, *INT64)
     if value.double_value is not None:
-        return float(value.double_value)
+        return real(value.double_value)
     if value.bytes_value is not None:
         return str(value.bytes_value) if with_bytes else None
     if depth >= DEPTH_MAX:
@@ -238,7 +225,6 @@ NAME_CHARACTERS_MAX = 256  # a model, a tool, an event: longer names are cut
 JSON_CHARACTERS_MAX = 1024 * 1024  # a tool's input within an attribute; a longer one is not looked into
 NANO_USD = 1_000_000_000
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
-_NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 def text(attributes: Attributes, *keys: str) -> str | None:
@@ -267,12 +253,9 @@ def count(attributes: Attributes, *keys: str) -> int | None:
     """A whole number; a fraction is rounded, a duration may have one."""
     for key in keys:
         value = attributes.get(key)
-        if value is None or isinstance(value, bool):
-            continue
-        if isinstance(value, str) and _NUMBER.fullmatch(value) is not None:
-            value = float(value) if "." in value else int(value)
-        if isinstance(value, int | float) and 0 <= value <= COUNT_MAX:
-            return round(value)
+        number = int(value) if isinstance(value, str) and _DECIMAL.fullmatch(value) else real(value)
+        if number is not None and 0 <= number <= COUNT_MAX:
+            return round(number)
     return None
 
 
@@ -322,8 +305,11 @@ def canonical(data: bytes) -> bytes:
     """The canonical form of JSON text. Raises `Fault` where it holds what cannot be kept."""
     try:
         return _ENCODE(_DECODE(data))
-    except msgspec.DecodeError as error:
-        raise Fault(str(error)) from error
+    except msgspec.DecodeError:
+        try:
+            return _ENCODE(_DECODE(quoted_numbers(data)))
+        except msgspec.DecodeError as error:
+            raise Fault(str(error)) from error
     except RecursionError as error:
         raise Fault("it is nested too deeply") from error
 
@@ -333,6 +319,17 @@ def repaired(data: bytes) -> bytes:
     if not _HALF.search(data):
         return data
     return _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], data)
+
+
+_TEXT_OR_ODD_NUMBER = re.compile(
+    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|(?<![\w.+-])(?:NaN|-?Infinity|-?[0-9]++(?:\.[0-9]++)?[eE]\+?[0-9]{3,}+)(?![\w.])',
+    re.DOTALL,
+)
+
+
+def quoted_numbers(data: bytes) -> bytes:
+    """JSON text where NaN, Infinity and what is too large for a double, which no JSON reader takes, stand as texts."""
+    return _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
 
 
 class SourceIds:

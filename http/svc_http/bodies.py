@@ -3,6 +3,7 @@
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
@@ -112,7 +113,9 @@ class Sent(NamedTuple):
     is_gzip: bool
 
     def unpacked(self, bytes_max: int) -> bytes:
-        return gunzip(self.data, bytes_max) if self.is_gzip else self.data
+        """Without a byte order mark, which some programs begin a text with."""
+        data = gunzip(self.data, bytes_max) if self.is_gzip else self.data
+        return data.removeprefix(BOM_UTF8)
 
 
 class Body:

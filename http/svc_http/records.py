@@ -1,6 +1,5 @@
 """What commands know of the routes that they ask, which start fast: what is answered, and which days are asked for."""
 
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -8,7 +7,6 @@ from uuid import UUID
 import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
-from aggregates.times import US_PER_DAY
 
 LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
@@ -16,14 +14,17 @@ DAYS_MAX = 366
 
 
 def last_days(days: int) -> dict[str, object]:
-    now = datetime.now(UTC)
-    return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
+    """Today and the days before it, so many in all, as the pages count them."""
+    return {"from": _first_of(days), "to": datetime.now(UTC).isoformat()}
 
 
-def last_days_us(days: int) -> dict[str, object]:
-    """The same for routes that count days themselves."""
-    now_us = time.time_ns() // 1_000
-    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
+def last_dates(days: int) -> dict[str, object]:
+    """The same for routes that count days themselves; where the profile's zone is ahead, tomorrow has begun."""
+    return {"from_date": _first_of(days), "to_date": _first_of(0)}
+
+
+def _first_of(days: int) -> str:
+    return (datetime.now(UTC).astimezone().date() - timedelta(days=days - 1)).isoformat()
 
 
 class DeveloperShown(Developer, frozen=True, kw_only=True):

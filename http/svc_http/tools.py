@@ -25,7 +25,7 @@ from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT, state_of
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, beside
-from svc_http.records import DAYS_MAX, last_days, last_days_us
+from svc_http.records import DAYS_MAX, last_dates, last_days
 from svc_http.routes import scores, sub_sessions
 from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_id
 
@@ -135,7 +135,7 @@ class _Tools:
 
     async def my_cost(self, ctx: Asker, days: Days = 30) -> Found:
         """What the caller's goals cost, by model and kind. A null cost is not known whole."""
-        found = await self._ask(ctx, f"{_V3}/model-task", {**last_days_us(days), "limit": GOALS_MAX})
+        found = await self._ask(ctx, f"{_V3}/model-task", {**last_dates(days), "limit": GOALS_MAX})
         return {"models": [chosen(each, _MODEL) for each in found["items"]]}
 
     async def grade_prompt(

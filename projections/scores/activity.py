@@ -68,6 +68,7 @@ class ModelTask(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     total_tokens: int | None  # this model's own; None where some of it is unknown
     unreported_sub_sessions: int  # how many have tokens of this model that nobody reported
     cost_usd: float | None  # this model's own; None where some of it is unknown
+    lower_bound_cost_usd: float | None  # what is known of it then
     unpriced_requests: int
     lower_bound_requests: int  # how many of the priced requests may have cost more
 
@@ -176,7 +177,7 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
         tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
         asked = [each for _, each in rows]
         unreported, unpriced = sum(not each.reported for each in asked), sum(each.unpriced_requests for each in asked)
-        priced = not unpriced and all(each.requests for each in asked)
+        asks, known_usd = any(each.requests for each in asked), sum(each.cost_usd_nano for each in asked) / goals.NANO
         shown.append(
             ModelTask(
                 model=model,
@@ -189,7 +190,8 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
                 interval=tally.interval(),
                 total_tokens=None if unreported else sum(each.tokens for each in asked),
                 unreported_sub_sessions=unreported,
-                cost_usd=sum(each.cost_usd_nano for each in asked) / goals.NANO if priced else None,
+                cost_usd=known_usd if asks and not unpriced else None,
+                lower_bound_cost_usd=known_usd if unpriced and known_usd else None,
                 unpriced_requests=unpriced,
                 lower_bound_requests=sum(each.lower_bound_requests for each in asked),
             )

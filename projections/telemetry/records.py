@@ -189,14 +189,14 @@ def distribution(record: bytes) -> PointDistribution | None:
         return None
     bounds, counts, quantiles = point.explicit_bounds, point.bucket_counts, point.quantile_values
     return PointDistribution(
-        count=_whole(point.count),
+        count=otlp.whole(point.count),
         sum=_finite(point.sum),
         min=_finite(point.min),
         max=_finite(point.max),
-        bucket_counts=None if counts is None else [int(each or 0) for each in counts],
+        bucket_counts=None if counts is None else [otlp.whole(each) or 0 for each in counts],
         explicit_bounds=None if bounds is None else [_finite(each) or 0.0 for each in bounds],
-        scale=_whole(point.scale),
-        zero_count=_whole(point.zero_count),
+        scale=otlp.whole(point.scale, *otlp.INT64),
+        zero_count=otlp.whole(point.zero_count),
         positive=_buckets(point.positive),
         negative=_buckets(point.negative),
         quantiles=None
@@ -206,13 +206,10 @@ def distribution(record: bytes) -> PointDistribution | None:
 
 
 def _buckets(told: otlp.WireBuckets | None) -> Buckets | None:
-    counts = [] if told is None else [int(each or 0) for each in told.bucket_counts or ()]
-    return None if told is None else Buckets(int(told.offset or 0), counts)
+    counts = [] if told is None else [otlp.whole(each) or 0 for each in told.bucket_counts or ()]
+    return None if told is None else Buckets(otlp.whole(told.offset, *otlp.INT64) or 0, counts)
 
 
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
-
-
-def _finite(number: float | None) -> float | None:
-    return None if number is None or not isfinite(number) else float(number)
+def _finite(told: object) -> float | None:
+    number = otlp.real(told)
+    return None if number is None or not isfinite(number) else number

@@ -3,6 +3,7 @@
 import difflib
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -71,14 +72,13 @@ def connect(
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
-    own = program() if getattr(sys, "frozen", False) else _program()
     target = Target(
         agent,
         connections.checked_url(url),
         key,
         command,
         hooks=not no_hooks and not plugins,
-        asks=(*own, "mcp", *(() if api is None else ("--api", connections.checked_url(api)))) if mcp else None,
+        asks=_mcp_program(api) if mcp else None,
         coach=_coach_program(agent) if coach else None,
     )
     if ".cache" in Path(sys.prefix).parts and target.hooks:
@@ -146,6 +146,14 @@ def _program() -> list[str]:
 def _hook_program() -> list[str]:
     start = Path(machine.__file__).with_name("start.py")
     return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
+
+
+def _mcp_program(api: str | None) -> tuple[str, ...]:
+    """Raises `Refused`."""
+    if find_spec("mcp") is None:
+        raise Refused("--mcp has the agent start svc mcp, which needs an extra: pip install 'coding-agent-mirror[mcp]'")
+    own = program() if getattr(sys, "frozen", False) else _program()
+    return (*own, "mcp", *(() if api is None else ("--api", connections.checked_url(api))))
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from svc.settings import Settings
 if TYPE_CHECKING:
     from svc.service import RunningService
 
-SHOWN = (("score", "--days", "31"), ("habits", "--days", "31"), ("goals", "--limit", "8"))
+SHOWN = (("score",), ("habits",), ("cost",), ("goals", "--limit", "8"))  # of as many days as the pages begin with
 DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
 _MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
 _SETTLED = timedelta(minutes=45)  # so long before now the last session ends at the latest: by then it is judged
@@ -59,7 +59,7 @@ async def _demo(settings: Settings, keep: bool) -> None:
         async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
             keys, api = await _people(service, settings.var_path), addresses.api_url
             for name, key in keys.items():
-                console.rule(f"[bold]{name}[/bold], this month")
+                console.rule(f"[bold]{name}[/bold], the last 30 days")
                 for command in SHOWN:
                     asked = [*command, "--api", api, "--key", key]
                     await trio.to_thread.run_sync(partial(main.main, asked, standalone_mode=False))

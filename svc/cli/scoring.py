@@ -19,7 +19,7 @@ from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.pages.words import HABITS, KINDS, UNKNOWN, counted, plainly, rate_told, reason_of, state_of, titled, usd
-from svc_http.records import DAYS_MAX, last_days, last_days_us
+from svc_http.records import DAYS_MAX, last_dates, last_days
 
 _V3 = "/v1/score_v3"
 DAYS = 30
@@ -250,11 +250,11 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 @click.command(cls=Asking, example="svc cost --days 7")
 @days_option
 def cost(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/model-task", **last_days_us(days), limit=GOALS_MAX)["items"]
+    found = ask(server, f"{_V3}/model-task", **last_dates(days), limit=GOALS_MAX)["items"]
     if as_json:
         return print_json(found)
-    if any(each["costUsd"] is not None for each in found):
-        Shown(highlight=False).print(f"[bold]{cost_told(found)}[/bold] in the last {days} days.")
+    if (told := cost_told(found)) != UNKNOWN:
+        Shown(highlight=False).print(f"[bold]{told}[/bold] in the last {days} days.")
     models: dict[str, list[Found]] = {}
     for each in found:
         models.setdefault(each["model"] or NOT_REPORTED, []).append(each)
@@ -273,9 +273,9 @@ def cost(server: Server, as_json: bool, days: int) -> None:
 
 
 def cost_told(parts: list[Found]) -> str:
-    """As in "$1.20", "at least $1.20" where some of it is unknown, and "–" where all of it is."""
-    known = [each["costUsd"] for each in parts if each["costUsd"] is not None]
-    whole = len(known) == len(parts) and not any(each["unpricedRequests"] for each in parts)
+    """As in "$1.20", "at least $1.20" where some requests have no price, and "–" where nothing is known."""
+    told = [each["lowerBoundCostUsd"] if each["costUsd"] is None else each["costUsd"] for each in parts]
+    known, whole = [each for each in told if each is not None], not any(each["unpricedRequests"] for each in parts)
     return f"{'' if whole else 'at least '}{usd(sum(known))}" if known else UNKNOWN
 
 

@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from aggregates.event import Mendable
 from svc import __version__
-from svc.connect.agents import AgentName, Scope
-from svc.connect.changes import Append, FileReceipt, Refused
+from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope
+from svc.connect.changes import Append, FileReceipt, Put, Refused
 from svc.hook import machine
 from svc.outward import Answer, answered, reason_in
 
@@ -43,6 +44,12 @@ class StoredConnection(msgspec.Struct, frozen=True):
     def hooks(self) -> Iterator[tuple[Path, Append]]:
         for receipt in self.files:
             yield from ((Path(receipt.path), each) for each in receipt.changes if isinstance(each, Append))
+
+    def tool_servers(self) -> Iterator[dict[str, Any]]:
+        """What the agent starts to ask svc, in its own words."""
+        place = (KNOWN_AGENTS[self.agent].server.table, "svc")
+        for receipt in self.files:
+            yield from (each.value for each in receipt.changes if isinstance(each, Put) and each.path == place)
 
 
 def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:

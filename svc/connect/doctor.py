@@ -11,8 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Timer
 from typing import Any, Literal
 
 import msgspec
@@ -36,6 +38,8 @@ _HEADER = ("OTEL_EXPORTER_OTLP_HEADERS",)
 CLOCK_SECONDS_MAX = 60.0  # a clock that is further off puts prompts into the wrong order
 CLOCK_SECONDS_READ = 2.0  # the server tells its time in whole seconds: so much may be wrong about it
 READ_BACK_TRIES, READ_BACK_SECONDS = 20, 0.1  # behind a balancer another node answers, and knows it a little later
+MCP_SECONDS = 20.0  # a server of MCP has so long to start, and to answer
+MCP_CHARACTERS_SHOWN = 100
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -44,6 +48,12 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     text: str
     to_do: str | None = None
+
+
+class _McpAnswer(msgspec.Struct):
+    id: int | None = None
+    result: dict[str, Any] = {}
+    error: dict[str, Any] = {}
 
 
 def examine(connection: StoredConnection) -> Iterator[Finding]:
@@ -75,6 +85,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
             to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
             yield Finding("key", "warning", text, to_do)
     yield from _server(connection, again)
+    yield from map(partial(_mcp, again), connection.tool_servers())
     yield from _outbox(connection)
 
 
@@ -190,6 +201,41 @@ def round_trip(server: Server, ahead: float) -> Finding:
         time.sleep(READ_BACK_SECONDS)
     text = "a test record was taken, but is not there when it is read back"
     return Finding("capture", "wrong", text, "look into the server's log: its tables may be building anew")
+
+
+def _mcp(again: str, server: dict[str, Any]) -> Finding:
+    """What the agent's server of MCP answers, started as the agent starts it, when one tool is called."""
+    command = server["command"] if isinstance(server["command"], list) else [server["command"], *server["args"]]
+    shown, to_do = shlex.join(command), f"start it yourself to see why; it needs the extra `mcp`. Then: {again} --mcp"
+    began = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "svc doctor", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": began},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "my_day", "arguments": {}}},
+    ]
+    sent = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **each}) + b"\n" for each in messages)
+    try:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            alarm = Timer(MCP_SECONDS, process.kill)
+            alarm.start()
+            try:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write(sent)
+                process.stdin.flush()
+                answers = (msgspec.json.decode(line, type=_McpAnswer) for line in process.stdout)
+                answer = next((each for each in answers if each.id == 2), _McpAnswer())
+            finally:
+                alarm.cancel()
+                process.kill()
+    except (OSError, msgspec.DecodeError) as error:
+        return Finding("mcp", "wrong", f"{shown} is no server of MCP: {error}", to_do)
+    said = " ".join(each.get("text", "") for each in answer.result.get("content", ()))[:MCP_CHARACTERS_SHOWN]
+    if not answer.result or answer.result.get("isError"):
+        return Finding("mcp", "wrong", f"{shown} answers no question: {said or answer.error or 'nothing came'}", to_do)
+    return Finding("mcp", "ok", f"{shown} answers the agent; of my_day: {' '.join(said.split())}")
 
 
 def _outbox(connection: StoredConnection) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """The tables: the files that hold them, connections to these, and one step that brings them up to the log.
 
-A file is called `views-<schema>-r<rules>-<n>.db`; `views.current` names the one that serves. A database file is never
-renamed or replaced under an open connection: a new one is built beside it and the pointer is moved.
+A file is called `views-<schema>.<decoder>-r<rules>-<n>.db`; `views.current` names the one that serves. A database file
+is never renamed or replaced under an open connection: a new one is built beside it and the pointer is moved.
 """
 
 import re
@@ -21,9 +21,11 @@ from weakref import WeakKeyDictionary, proxy
 import structlog
 from msgspec.structs import replace
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.capture.events import DECODER_VERSION, PromptAnswered, PromptCaptured, RecordsCaptured, is_older
 from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
+from aggregates.telemetry.envelope import without_rest
+from aggregates.telemetry.rereading import reread
 from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
@@ -47,7 +49,8 @@ PLACES = 4_096  # positions that are looked up together: a developer has few fac
 
 log = structlog.get_logger()
 POINTER = "views.current"
-NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
+_TABLES = f"{SCHEMA_VERSION}.{DECODER_VERSION}"  # they hold what was read, and where its words stand
+NAME = re.compile(r"views-(\d+(?:\.\d+)?)-r(\d+)-(\d+)\.db")
 _COPIES = re.compile(r"(verify|check)-[a-z0-9_]{8}")  # of commands of former versions that were killed
 _READ = frozenset({"prompt", "response", "words"})
 """The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
@@ -69,7 +72,7 @@ def current_file(folder: Path) -> Path | None:
     except (FileNotFoundError, UnicodeDecodeError):
         return None
     match = NAME.fullmatch(name)
-    if match is None or (int(match[1]), int(match[2])) != (SCHEMA_VERSION, RULES_VERSION):
+    if match is None or (match[1], int(match[2])) != (_TABLES, RULES_VERSION):
         return None
     path = folder / name
     return path if path.exists() else None
@@ -77,7 +80,7 @@ def current_file(folder: Path) -> Path | None:
 
 def new_file(folder: Path) -> Path:
     numbers = [int(match[3]) for path in folder.iterdir() if (match := NAME.fullmatch(path.name))]
-    return folder / f"views-{SCHEMA_VERSION}-r{RULES_VERSION}-{max(numbers, default=0) + 1}.db"
+    return folder / f"views-{_TABLES}-r{RULES_VERSION}-{max(numbers, default=0) + 1}.db"
 
 
 def point_to(path: Path) -> None:
@@ -180,11 +183,11 @@ def step(
     db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
     after = bookmark(db).position
     try:
-        facts = _read_facts(store, after, limit_events, give_way)
+        facts = _read_facts(store, digesters, after, limit_events, give_way)
     except CorruptEvent:
         # One event at a time up to the corrupt one: the others count.
         try:
-            facts = _read_facts(store, after, limit_events=1)
+            facts = _read_facts(store, digesters, after, limit_events=1)
         except CorruptEvent as error:
             position = error.position or after + 1
             log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
@@ -206,7 +209,7 @@ def step(
         """Events whose words the derivation needs again; a corrupt one is missing."""
         try:
             found = store.read_whole(positions, open_words=_READ)
-            return {position: readings_of_log(store).recalled(fact).event for position, fact in found.items()}
+            return {fact.position: fact.event for fact in _as_read(store, digesters, found.values(), give_way)}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
 
@@ -219,7 +222,7 @@ def step(
 
 
 def _read_facts(
-    store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
+    store: EventStore, digesters: Digesters, after: int, limit_events: int, give_way: GiveWay | None = None
 ) -> Sequence[RecordedEvent]:
     facts: list[RecordedEvent] = []
     for _ in range(READ_PIECES):
@@ -228,10 +231,23 @@ def _read_facts(
         piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
         if not piece:
             break
-        facts += map(readings_of_log(store).recalled, piece)
+        facts += _as_read(store, digesters, piece, give_way)
         if give_way is not None:
             give_way()
     return facts
+
+
+def _as_read(
+    store: EventStore, digesters: Digesters, facts: Iterable[RecordedEvent], give_way: GiveWay | None
+) -> Iterator[RecordedEvent]:
+    """With what is retained of deleted texts, and telemetry of an older decoder as today's reads it."""
+    found = [*map(readings_of_log(store).recalled, facts)]
+    older = [fact.position for fact in found if is_older(fact.event)]
+    whole = store.read_whole(older) if older else {}  # a damaged export leaves the old reading
+    for fact in found:
+        if fact.position in whole and is_older(event := whole[fact.position].event):
+            fact = replace(fact, event=reread(event, digesters(event.developer_id), give_way or without_rest))
+        yield fact
 
 
 class RetainedReadings:

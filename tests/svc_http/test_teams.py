@@ -42,11 +42,16 @@ async def test_a_day_is_told_from_the_minimum_on(house: House, api: Caller, peop
     works(house, *people[:2], at_us=NOW_US - DAY)
     house.passes(NOW_US)
     answer = await _page(api)
-    assert [row[1:] for row in _rows(answer, "Work by day")] == [["2", "2", "–", "–", "–"], ["3", "3", "3", "0", "0"]]
+    unsaid, said = ["2", "2", *["–"] * 6], ["3", "3", "3", "0", "0", "0", "0", "0"]
+    assert [row[1:] for row in _rows(answer, "Work by day")] == [unsaid, said]
+    totals = re.findall(r"<dt>([^<]*)</dt><dd>(\d+)</dd>", answer.body.decode())[:8]
+    assert totals[0] == ("Goals begun", "5")
+    assert totals[-1] == ("On other days", "2")
+    assert sum(int(number) for _, number in totals[1:]) == 5
     assert "1 day with at least 3 members" in answer.body.decode()
     carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=4))
     answer = await _page(api)
-    assert [row[3:] for row in _rows(answer, "Work by day")] == [["–", "–", "–"]] * 2
+    assert [row[3:] for row in _rows(answer, "Work by day")] == [["–"] * 6] * 2
     assert "On no day of this time were 4 members at work" in answer.body.decode()
 
 

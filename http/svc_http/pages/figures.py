@@ -83,12 +83,12 @@ async def home(call: BySignIn) -> Response:
     (window, periods), now_us = period_of(call), call.service.now_us()
     weeks, days = call.windows("weekly", WEEKS[periods["period"]]), days_of(call, window)
     going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
-    (*by_week, now), graded, shown, spent, live = await call.read(
+    (*by_week, now), graded, shown, (*spent, total), live = await call.read(
         lambda reader, scope: (
             [tally(reader, scope, each) for each in (*weeks, window)],
             skill.insight_summary(reader, scope, "weekly", weeks),
             skill.skill(reader, scope, "weekly", [window]),
-            spent_in(reader, scope, days),
+            spent_in(reader, scope, (*days, window)),
             goals(reader, scope, going_on, LIVE_SHOWN, 0),
         )
     )
@@ -107,7 +107,7 @@ async def home(call: BySignIn) -> Response:
         skill=shown,
         spent=spent,
         live=live,
-        total=sum(spent, Spent()),
+        total=total,
         labels=labels,
         habit=shown.worst_pillar if shown.sample_count >= HABIT_PROMPTS_MIN else None,
         goals_chart=_goals_chart(by_week, labels),

@@ -15,14 +15,14 @@ from aggregates.people import acts
 from aggregates.people import directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, equal_windows, parse_instant
-from projections.reports import team_day, withheld
+from projections.reports import OUTCOMES, team_day, withheld
 from projections.scores.throttle import team_throttle
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, BySignIn, chosen, form_of, operator_text
 from svc_http.pages.figures import PERIODS, days_of, period_of
 from svc_http.pages.signing import may_let_in
-from svc_http.pages.words import CAUSES
+from svc_http.pages.words import CAUSES, STATES
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import audit_file, digest_of, new_link
 from svc_http.routes.scores import spent_by_team, team_of
@@ -259,6 +259,7 @@ async def team(call: BySignIn) -> Response:
         days=shown[::-1],
         told=[each for _, each, is_told in shown if is_told],
         minimum=organization.team_minimum,
+        outcomes={name: STATES[outcome].capitalize() for name, outcome in OUTCOMES.items()},
         cost=await spent_by_team(call, chosen, equal_windows(window, 2), zone),
         impact=impact,
         causes=CAUSES,

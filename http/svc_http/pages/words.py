@@ -171,7 +171,7 @@ def state_of(goal: Mapping[str, Any]) -> str:
         return STATES["live"]
     if not goal["substance_floor_passed"] or goal["intent_class"] in ("unclassified", None):
         return STATES["not_counted"]
-    if goal["rework"]:
+    if goal["rework"] and goal["goal_complete"] is not None:
         return STATES["rework"]
     return STATES[{True: "reached", False: "not_reached", None: "undecided"}[goal["goal_complete"]]]
 

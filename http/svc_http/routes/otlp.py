@@ -147,11 +147,12 @@ def _enter(signal: Signal) -> None:
 
     @routes(f"POST /v1/{signal}", f"Take in {what} as OTLP JSON.", answers=answer, body=body)
     async def handler(call: ByKey) -> dict[str, Any]:
-        """OTLP's response message; `partialSuccess` is there only where something was rejected."""
+        """OTLP's response message; `partialSuccess` is there only where something could not be used."""
         faults = await _take(call, signal)
-        if not faults.records:
+        if faults.message is None:
             return {}
-        message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
+        kept = f"{faults.records} rejected, the rest is stored" if faults.records else "all are stored, less a number"
+        message = f"{kept}; the first: {faults.message}"
         now_us = call.service.now_us()
         call.service.arrivals.refused(call.scope.developer_id, f"/v1/{signal}", 200, message, now_us)
         return {"partialSuccess": {rejected: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}}

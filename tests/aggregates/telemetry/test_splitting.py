@@ -79,7 +79,7 @@ def _into(value: dict[str, object], levels: Levels, at: str, heads: list[object]
         b"{}}",
         b'{"resourceLogs":{}}',
         b'{"resourceLogs":[{"scopeLogs":[{"logRecords":{}}]}]}',
-        b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"a":NaN}]}]}]}',
+        b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"a":NaNs}]}]}]}',
         b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"a":"\\x"}]}]}]}',
         b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"a":"\x01"}]}]}]}',
         b'{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"a":"\xff"}]}]}]}',

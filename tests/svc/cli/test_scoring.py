@@ -187,10 +187,16 @@ def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
     [
         ([(1.0, 0), (2.0, 0)], "$3.00"),
         ([(1.0, 2)], "at least $1.00"),
-        ([(1.0, 0), (None, 3)], "at least $1.00"),
-        ([(None, 3)], "–"),
+        ([(1.0, 0), (None, 3)], "at least $1.50"),
+        ([(None, 3)], "at least $0.50"),
+        ([(1.0, 0), (None, 0)], "$1.00"),
+        ([(None, 0)], "–"),
         ([], "–"),
     ],
 )
 def test_a_cost_says_whether_there_was_more(goals: list[tuple[float | None, int]], said: str) -> None:
-    assert cost_told([{"costUsd": cost, "unpricedRequests": unpriced} for cost, unpriced in goals]) == said
+    """Half a dollar is known of what has no price for some requests; who asked nothing leaves nothing open."""
+    known = {"lowerBoundCostUsd": 0.5}
+    least: dict[str, None] = {"lowerBoundCostUsd": None}
+    told = [{"costUsd": cost, "unpricedRequests": of, **(known if of else least)} for cost, of in goals]
+    assert cost_told(told) == said
