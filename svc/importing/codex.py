@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +25,8 @@ from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, request, text_in
 
 _PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
-_UUID_CHARACTERS = 36
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_IDS = re.compile(rf"({_UUID})(?:_({_UUID}))?$", re.IGNORECASE)
 _Ways = defaultdict[object, Counter[str]]  # how often something was told, by the ways in which it is told
 _COMMANDS: dict[str, tuple[RecordKind, str]] = {
     **dict.fromkeys(("/clear", "/new"), ("session_start", "clear")),
@@ -116,11 +116,9 @@ class _Turn:
 class RolloutReader(Reader):
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
-        try:
-            # The file's own name ends in the session's id, or in that of a segment of it.
-            self._session, self._named = str(UUID(file.stem[-_UUID_CHARACTERS:])), True
-        except ValueError:
-            self._named = False
+        # The name of a session's first file ends in its id, that of another in this and one of its own.
+        ids = _IDS.search(file.stem)
+        self._session, self._file_id = (ids[1], ids[2] or ids[1]) if ids else (file.stem, None)
         self._file = _File()
         self._line_id = self._former_id = ""
         self._heritage: Heritage | None = None
@@ -129,6 +127,7 @@ class RolloutReader(Reader):
         self._total: rollout.Usage | None = None
         self._told: _Ways = defaultdict(Counter)
         self._turn = _Turn()
+        self._works = False  # whether the agent does, since the file's beginning
         self._model: str | None = None
         self._service_tier: str | None = None
         self._cwd: str | None = None
@@ -136,7 +135,7 @@ class RolloutReader(Reader):
         self._of_sub_agent = False
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        self._seen.files[self._session] = self._file
+        self._seen.files[self._file_id or self._session] = self._file
         yield from super().read(raw_lines)
         self._seen.files.setdefault(self._session, self._file)
 
@@ -186,7 +185,7 @@ class RolloutReader(Reader):
         if self._began_us is not None:
             return
         born_us = meta.born_us or at_us
-        if number > 1 and self._named and self._session != meta.session:
+        if number > 1 and self._file_id and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
             meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
@@ -263,6 +262,11 @@ class RolloutReader(Reader):
     def _release(self) -> None:
         """The agent goes to work: what was written for the model was a prompt, unless it is the one told last."""
         held, self._turn.held = self._turn.held, []
+        self._turn.told.clear()
+        if not self._works and self._open.prompt is None:
+            # Its prompt stands at the end of another file.
+            self._open.prompt = self._seen.files.pop(f"{self._session} goes on", None)
+        self._works = True
         for prompt in held:
             last = None if self._open.items or self._open.answer else self._open.prompt
             if last is None or last.text != prompt.text:
@@ -351,6 +355,8 @@ class RolloutReader(Reader):
         return {"model": self._model, "sidechain": self._of_sub_agent}
 
     def _cut(self, *, finished: bool = True) -> None:
+        if not finished:
+            self._seen.files[f"{self._session} goes on"] = self._open.prompt
         super()._cut(finished=finished)
         self._calls.clear()
 
