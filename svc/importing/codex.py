@@ -5,9 +5,7 @@ repeats of its parent is left out. A sub-agent's file has no prompts: what it wa
 """
 
 import re
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -20,11 +18,10 @@ from aggregates.reading.readings import maker_of, own_words
 from aggregates.records.record import COUNT_MAX, OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
-from aggregates.telemetry.draft import Exchange, TypedPrompt, status_in
+from aggregates.telemetry.draft import TypedPrompt, status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, request, text_in
 
-_PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IDS = re.compile(rf"({_UUID})(?:_({_UUID}))?$", re.IGNORECASE)
 _Ways = defaultdict[object, Counter[str]]  # how often something was told, by the ways in which it is told
@@ -34,71 +31,6 @@ _COMMANDS: dict[str, tuple[RecordKind, str]] = {
 }
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
-
-
-@dataclass(slots=True)
-class Heritage:
-    """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
-
-    Times in a copy are often those of the copying. Newer versions number the lines and say where their own begin. Else
-    the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
-    """
-
-    own_from: int | None  # the first ordinal that is no copy, where the agent says so
-    born_us: int
-    last_us: int
-    parent: Sequence[int] | None  # the marks of the parent's lines, None where its file was not seen
-    over: bool
-    next: int = 0
-
-    def covers(self, line: rollout.Line, mark: int | None) -> bool:
-        if self.own_from is not None and isinstance(line.ordinal, int):
-            return line.ordinal < self.own_from
-        if not self.over and line.at_us is not None:
-            self.over = line.at_us >= self.born_us and not self._repeats(mark, line.at_us)
-            return not self.over
-        return False
-
-    def _repeats(self, mark: int | None, at_us: int) -> bool:
-        if self.parent is None:
-            before, self.last_us = self.last_us, at_us
-            return at_us - before <= _PAUSE_US
-        try:
-            self.next = self.next if mark is None else self.parent.index(mark, self.next) + 1
-        except ValueError:
-            return False
-        return True
-
-
-def mark_of(body: rollout.Body) -> int | None:
-    """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
-    told = {
-        **dict.fromkeys(("user_message", "agent_message"), body.message),
-        **dict.fromkeys(("function_call", "custom_tool_call"), body.call_id),
-        **dict.fromkeys(("task_started", "turn_started"), body.turn_id),
-    }.get(body.type)
-    if body.type == "token_count" and body.info is not None and body.info.total_token_usage is not None:
-        told = msgspec.json.encode(body.info.total_token_usage).decode()
-    if told is None:
-        return None
-    mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
-    return int.from_bytes(blake2b(mark, digest_size=8).digest(), "big", signed=True)
-
-
-@dataclass(slots=True)
-class _File:
-    """The marks of a file's lines with their ordinals, and the file that it goes on from."""
-
-    marks: "array[int]" = field(default_factory=lambda: array("q"))
-    ordinals: "array[int]" = field(default_factory=lambda: array("q"))
-    base: "_File | None" = None
-    base_end: int = COUNT_MAX
-
-    def goes_on_after(self, mark: int) -> bool:
-        if self.base is None:
-            return False
-        lines = zip(self.base.marks, self.base.ordinals, strict=True)
-        return any(each == mark and at < self.base_end for each, at in lines) or self.base.goes_on_after(mark)
 
 
 @dataclass(slots=True)
@@ -118,10 +50,11 @@ class RolloutReader(Reader):
         super().__init__(file, name, seen)
         # The name of a session's first file ends in its id, that of another in this and one of its own.
         ids = _IDS.search(file.stem)
-        self._session, self._file_id = (ids[1], ids[2] or ids[1]) if ids else (file.stem, None)
-        self._file = _File()
+        self._named = ids is not None
+        self._session = file.stem if ids is None else ids[1]
+        self._file = seen.files[self._session if ids is None else ids[2] or ids[1]] = rollout.Known()
         self._line_id = self._former_id = ""
-        self._heritage: Heritage | None = None
+        self._heritage: rollout.Heritage | None = None
         self._called: set[str] = set()
         self._calls: dict[str, ToolCall] = {}
         self._total: rollout.Usage | None = None
@@ -132,12 +65,7 @@ class RolloutReader(Reader):
         self._service_tier: str | None = None
         self._cwd: str | None = None
         self._began_us: int | None = None
-        self._of_sub_agent = False
-
-    def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
-        self._seen.files[self._file_id or self._session] = self._file
-        yield from super().read(raw_lines)
-        self._seen.files.setdefault(self._session, self._file)
+        self._of_sub_agent = self._aside = False  # aside: a line of a sub-agent's thread, in whichever file
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = msgspec.convert(value, rollout.Line)
@@ -153,7 +81,7 @@ class RolloutReader(Reader):
         if isinstance(body, rollout.Meta):
             self._head(body, at_us, number)
             return
-        mark = mark_of(body)
+        mark = rollout.mark_of(body)
         if mark is not None:
             self._file.marks.append(mark)
             self._file.ordinals.append(line.place)
@@ -162,6 +90,7 @@ class RolloutReader(Reader):
             self._set(body)
         elif not copied:
             self._name_line(line, number)
+            self._aside = self._of_sub_agent or body.thread_id not in (None, self._session)
             if self._seen.add("line", self._line_id):
                 self._read_in(body, at_us, mark)
         elif body.type == "token_count" and body.info is not None:
@@ -185,11 +114,12 @@ class RolloutReader(Reader):
         if self._began_us is not None:
             return
         born_us = meta.born_us or at_us
-        if number > 1 and self._file_id and self._session != meta.session:
+        if number > 1 and self._named and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
             meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
+        self._seen.files.setdefault(self._session, self._file)
         self._of_sub_agent = meta.of_sub_agent
         parent = self._seen.files.get(meta.parent or "")
         based, name = meta.history_base, f"{self._session}:1"
@@ -201,7 +131,7 @@ class RolloutReader(Reader):
             self._file.base_end = COUNT_MAX if end is None else end
         over = based is not None or (meta.parent is None and not meta.of_sub_agent)
         marks = None if parent is None else parent.marks
-        self._heritage = Heritage(meta.subagent_history_start_ordinal, born_us, at_us, marks, over)
+        self._heritage = rollout.Heritage(meta.subagent_history_start_ordinal, born_us, at_us, marks, over)
         source = OF_SUB_AGENT if self._of_sub_agent else None
         self._add(note("session_start", name, born_us, source=source))
 
@@ -235,7 +165,7 @@ class RolloutReader(Reader):
     def _prompted(self, said: rollout.Body, at_us: int) -> None:
         text, turn = own_words(said.message) or said.message, self._turn
         text = text if text.strip() else "[Image]" if said.images else ""
-        if not text or self._of_sub_agent or said.kind not in (None, "plain") or said.id in turn.items:
+        if not text or self._aside or said.kind not in (None, "plain") or said.id in turn.items:
             return
         names = {"line_id": f"codex:{self._line_id}", "former_id": f"codex:{self._former_id}"}
         prompt = TypedPrompt(text=text, at_us=at_us, cwd=self._cwd, **names)
@@ -251,9 +181,8 @@ class RolloutReader(Reader):
     def _take(self, prompt: TypedPrompt) -> None:
         """Commands of the program's own and its shell mode are nobody's prompt."""
         text = prompt.text.strip()
-        if text in _COMMANDS:
-            kind, source = _COMMANDS[text]
-            self._begin(note(kind, prompt.line_id, prompt.at_us, source=source))
+        if command := _COMMANDS.get(text):
+            self._begin(note(command[0], prompt.line_id, prompt.at_us, source=command[1]))
         elif text.startswith("!") and "\n" not in text:
             self.pass_over("shell mode")
         else:
@@ -274,7 +203,7 @@ class RolloutReader(Reader):
 
     def _answered(self, said: rollout.Body, at_us: int) -> None:
         ends, written = said.type != "agent_message", said.way == "message"
-        if written and self._turn.answered:
+        if (written and self._turn.answered) or (self._aside and not self._of_sub_agent):
             return
         self._release()
         self._turn.answered |= not (ends or written)
@@ -326,12 +255,14 @@ class RolloutReader(Reader):
                 self.pass_over("shell mode")
             case _ if call_id in self._calls:
                 _end(self._calls[call_id], body)
-            case _ if body.made is not None and call_id not in self._called:
-                _end(self._new_call(call_id or self._line_id, *body.made, at_us), body)
+            case _ if call_id not in self._called:
+                made, arguments = body.made
+                if made is not None:
+                    _end(self._new_call(call_id or self._line_id, made, arguments, at_us), body)
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         name, arguments = called(name, arguments)
-        call = ToolCall(call_id, name, arguments, at_us, self._of_sub_agent)
+        call = ToolCall(call_id, name, arguments, at_us, self._aside)
         if name in SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))
         self._begin(call)
@@ -352,7 +283,7 @@ class RolloutReader(Reader):
 
     @property
     def _by(self) -> dict[str, Any]:
-        return {"model": self._model, "sidechain": self._of_sub_agent}
+        return {"model": self._model, "sidechain": self._aside}
 
     def _cut(self, *, finished: bool = True) -> None:
         if not finished:

@@ -1,6 +1,9 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -102,6 +105,7 @@ class Body(msgspec.Struct, frozen=True):
     info: TokenInfo | None = None  # told after each response, and again whenever the limits of an account change
     usage: Usage | None = None  # newer versions' account of one response, beside the count
     response_id: str | None = None
+    thread_id: str | None = None
     model: str | None = None
     cwd: str | None = None
     service_tier: str | None = None
@@ -129,40 +133,33 @@ class Body(msgspec.Struct, frozen=True):
     @property
     def ok(self) -> bool | None:
         """How a call ended, by its result or by its event."""
-        by_status = {"completed": True, "failed": False}.get(self.status or "")
+        told = {"completed": True, "failed": False}.get(self.status or "") if self.success is None else self.success
         match self.type, self.result:
             case "exec_command_end", _:
-                return by_status if self.exit_code is None else self.exit_code == 0
-            case "patch_apply_end" | "dynamic_tool_call_end", _:
-                return by_status if self.success is None else self.success
+                return told if self.exit_code is None else self.exit_code == 0
             case "mcp_tool_call_end", {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
                 return not failed
-            case "mcp_tool_call_end", {"isError": bool(failed)} | {"is_error": bool(failed)}:
+            case "mcp_tool_call_end", {"isError": bool(failed)}:
                 return not failed
             case "mcp_tool_call_end", {"Ok": _} | {"Err": _}:
                 return "Ok" in self.result
-            case "mcp_tool_call_end", _:
-                return by_status
-        told = self.output.get("success") if isinstance(self.output, dict) else None
-        return tool_outcome("codex", self.output, told if isinstance(told, bool) else None).ok
+            case "mcp_tool_call_end" | "patch_apply_end" | "dynamic_tool_call_end", _:
+                return told
+        flag = self.output.get("success") if isinstance(self.output, dict) else None
+        return tool_outcome("codex", self.output, flag if isinstance(flag, bool) else None).ok
 
     @property
-    def made(self) -> tuple[str, dict[str, Any]] | None:
+    def made(self) -> tuple[str | None, dict[str, Any]]:
         """What was called, by the event of its end alone: a script of the agent did."""
         told = self.invocation if isinstance(self.invocation, dict) else {}
-        arguments = told.get("arguments")
-        match self.type:
-            case "exec_command_end":
-                return "exec_command", {"command": self.command}
-            case "patch_apply_end":
-                return "apply_patch", {}
-            case "mcp_tool_call_end":
-                name = f"mcp__{told.get('server')}__{told.get('tool')}"
-                return name, arguments if isinstance(arguments, dict) else {}
-            case "dynamic_tool_call_end":
-                name = f"{told.get('namespace') or ''}{told.get('tool')}"
-                return name, arguments if isinstance(arguments, dict) else {}
-        return None
+        name = {
+            "exec_command_end": "exec_command",
+            "patch_apply_end": "apply_patch",
+            "mcp_tool_call_end": f"mcp__{told.get('server')}__{told.get('tool')}",
+            "dynamic_tool_call_end": str(told.get("tool")),
+        }.get(self.type)
+        arguments = told.get("arguments") if self.command is None else {"command": self.command}
+        return name, arguments if isinstance(arguments, dict) else {}
 
     @property
     def duration_ms(self) -> int | None:
@@ -221,7 +218,7 @@ def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None])
         case "session_meta", dict():
             return fitted(payload, Meta, pass_over)
         case "event_msg", {"type": "item_completed", "item": {"type": str(kind), **fields}}:
-            return _item(kind, fields, pass_over)
+            return _item(kind, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
         case "event_msg", {"type": str(kind)} if kind in _EVENTS:
             return fitted(payload, Body, pass_over)
         case "response_item", {"type": "message"}:
@@ -263,11 +260,81 @@ def _item(kind: str, fields: dict[Any, Any], pass_over: Callable[[str], None]) -
             parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
             text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
             images = [part for part in parts if "image" in str(part.get("type")).lower()]
-            named = item_id if isinstance(item_id, str) else None
-            return Body(f"{kind[:-7].lower()}_message", "item", text, images=images, id=named)
+            said = {"type": f"{kind[:-7].lower()}_message", "message": text, "images": images, "id": item_id}
+            return fitted({**said, "way": "item", "thread_id": fields["thread_id"]}, Body, pass_over)
         case "ContextCompaction":
             return Body("context_compacted", "item")
         case _ if kind in _ENDS:
             told = {"exit_code": fields.get("exitCode"), "status": "completed", **fields, "invocation": fields}
             return fitted({**told, "type": _ENDS[kind], "way": "item", "call_id": item_id}, Body, pass_over)
     return None
+
+
+# Whether a file has a line from another.
+
+_PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
+
+
+@dataclass(slots=True)
+class Heritage:
+    """Tells the copy of its parent's lines that a fork begins with from its own; ask for every line, in order.
+
+    Times in a copy are often those of the copying. Newer versions number the lines and say where their own begin. Else
+    the copy ends at the first line that the parent does not have; without the parent's file, at the first pause.
+    """
+
+    own_from: int | None  # the first ordinal that is no copy, where the agent says so
+    born_us: int
+    last_us: int
+    parent: Sequence[int] | None  # the marks of the parent's lines, None where its file was not seen
+    over: bool
+    next: int = 0
+
+    def covers(self, line: Line, mark: int | None) -> bool:
+        if self.own_from is not None and isinstance(line.ordinal, int):
+            return line.ordinal < self.own_from
+        if not self.over and line.at_us is not None:
+            self.over = line.at_us >= self.born_us and not self._repeats(mark, line.at_us)
+            return not self.over
+        return False
+
+    def _repeats(self, mark: int | None, at_us: int) -> bool:
+        if self.parent is None:
+            before, self.last_us = self.last_us, at_us
+            return at_us - before <= _PAUSE_US
+        try:
+            self.next = self.next if mark is None else self.parent.index(mark, self.next) + 1
+        except ValueError:
+            return False
+        return True
+
+
+def mark_of(body: Body) -> int | None:
+    """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
+    told = {
+        **dict.fromkeys(("user_message", "agent_message"), body.message),
+        **dict.fromkeys(("function_call", "custom_tool_call"), body.call_id),
+        **dict.fromkeys(("task_started", "turn_started"), body.turn_id),
+    }.get(body.type)
+    if body.type == "token_count" and body.info is not None and body.info.total_token_usage is not None:
+        told = msgspec.json.encode(body.info.total_token_usage).decode()
+    if told is None:
+        return None
+    mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
+    return int.from_bytes(blake2b(mark, digest_size=8).digest(), "big", signed=True)
+
+
+@dataclass(slots=True)
+class Known:
+    """The marks of a file's lines with their ordinals, and the file that it goes on from."""
+
+    marks: "array[int]" = field(default_factory=lambda: array("q"))
+    ordinals: "array[int]" = field(default_factory=lambda: array("q"))
+    base: "Known | None" = None
+    base_end: int = COUNT_MAX
+
+    def goes_on_after(self, mark: int) -> bool:
+        if self.base is None:
+            return False
+        lines = zip(self.base.marks, self.base.ordinals, strict=True)
+        return any(each == mark and at < self.base_end for each, at in lines) or self.base.goes_on_after(mark)

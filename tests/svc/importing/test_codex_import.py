@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured
+from aggregates.event import Words
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from projections.derive.sessions import session_turns
@@ -196,6 +197,16 @@ async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> N
     report = await import_transcripts(FORMATS["codex"], tmp_path, actor.send, lambda *_: None, **MEANS)
     assert (await told_by(actor), report.refused) == (old, [])
     assert old == (2, 300, 4)
+
+
+async def test_a_turn_that_ends_in_another_file_has_its_answer(tmp_path: Path) -> None:
+    whole, split, lines = Actor(), Actor(), [meta(), *turn(10)]
+    await run(write(tmp_path, lines), whole)
+    write(tmp_path, lines[:9])
+    write(tmp_path, lines[9:], f"{THREAD}_{SEGMENTS[1]}")
+    await run(tmp_path, split)
+    assert await told_by(split) == await told_by(whole) == (1, 150, 2)
+    assert [e.response for e in split.events if isinstance(e, PromptAnswered)] == [Words("Fixed 1.")]
 
 
 def as_of_old(exchange: Exchange) -> Exchange:
