@@ -16,7 +16,7 @@ from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, status_in
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, Usage, line_of
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, text_in
+from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
 
 _REJECTED = (
     "The user doesn't want to proceed with this tool use",
@@ -186,7 +186,7 @@ class TranscriptReader(Reader):
         self._open.stopped = message.stop_reason in _END_REASONS
 
     def _request(self, line: Line, at_us: int) -> None:
-        """Each line of a message repeats the usage, and the last one is right."""
+        """Each line of a message repeats its account; the largest is right, wherever it was told before."""
         key = line.request_key
         known = self._requests.get(key)
         cost, usage = line.cost_usd, line.message.usage or Usage()
@@ -205,14 +205,19 @@ class TranscriptReader(Reader):
             request_id=line.request_id,
             sidechain=bool(line.is_sidechain),
         )
-        if known is not None:
-            known.drafts = request.drafts
-        elif self._seen.add("request", key):
+        told = self._seen.told.get(key)
+        if told is None:
             if not line.is_sidechain:
                 # The agent asks on only with every result of its calls: what has none by now never gets one.
                 self._running = {call_id: call for call_id, call in self._running.items() if call.sidechain}
-            self._requests[key] = request
+            known = self._requests[key] = request
             self._add(request)
+        if known is not None and (told is None or request.tokens >= told.tokens):
+            known.drafts = request.drafts
+            self._seen.told[key] = Told(request.tokens, self._session, at_us, request.drafts[0].record.prompt_id)
+        elif told is not None and request.tokens > told.tokens:
+            self._done.append(told.again(request))
+            self._seen.told[key] = told._replace(tokens=request.tokens)
         self._at(at_us)
 
     def _prompt_of(self, line: Line) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
@@ -32,6 +33,7 @@ _NO_PROMPT = re.compile(
     r"""|assistant\.\w+|tool\.\w+)["']|["']isSidechain["']:\s*[tT]rue"""
 )
 """What a line that cannot be read shows where it is no prompt; after any other, nobody knows whose the answer is."""
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,6 +49,11 @@ class Note:
 
     at_us: int
     drafts: list[RecordDraft]
+
+    @property
+    def tokens(self) -> int:
+        """How large the account of a request is, all of its kinds together."""
+        return sum(getattr(self.drafts[0].record, kind) or 0 for kind in _TOKENS)
 
 
 def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fields: Any) -> Note:
@@ -101,11 +108,27 @@ class ToolCall:
         return [tool_draft(record, None if self.kind == "rejection" else self.ok, self.known), *self.spawned]
 
 
+class Told(NamedTuple):
+    """The largest account of a request so far, and where it was told first."""
+
+    tokens: int
+    session: str
+    at_us: int
+    prompt_id: str | None
+
+    def again(self, request: Note) -> Exchange:
+        """A larger account of it, in the place of the first."""
+        place = {"at_us": self.at_us, "prompt_id": self.prompt_id}
+        drafts = (replace(each, record=replace(each.record, **place)) for each in request.drafts)
+        return Exchange(self.session, drafts=tuple(drafts), last_us=request.at_us)
+
+
 @dataclass(slots=True)
 class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
     keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
+    told: dict[Hashable, Told] = field(default_factory=dict)  # by what names a request
     files: dict[str, Any] = field(default_factory=dict)  # what later files of a reader go on from, by their ids
 
     def add(self, kind: str, key: Hashable) -> bool:

@@ -67,8 +67,8 @@ class ImportReport:
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
-    def heard(self, waiting: deque[Sent], found: Iterable[Taken]) -> None:
-        """Count what became of those that waited longest."""
+    def heard(self, waiting: deque[Sent], found: Iterable[Taken], largest: dict[str, tuple[int, ...]]) -> None:
+        """Count what became of those that waited longest; of each request the largest account so far."""
         for taken in found:
             exchange, file, whole = waiting.popleft()
             self.created += taken.created
@@ -82,13 +82,12 @@ class ImportReport:
             self.unfinished += not whole
             self.responses += exchange.prompt is not None and exchange.answer is not None
             records = [draft.record for draft in exchange.drafts]
-            requests = [record for record in records if record.kind == "request"]
             self.records += len(records)
-            self.requests += len(requests)
             self.errors += sum(record.kind == "error" for record in records)
             self.tool_calls += sum(record.kind in ("tool", "rejection") for record in records)
-            for name in _TOKENS:
-                self.tokens[name] += sum(getattr(record, name) or 0 for record in requests)
+            for record in (record for record in records if record.kind == "request"):
+                tokens = tuple(getattr(record, name) or 0 for name in _TOKENS)
+                largest[record.record_id] = max(tokens, largest.get(record.record_id, tokens), key=sum)
 
 
 class Log(NamedTuple):
@@ -219,7 +218,7 @@ async def import_into(
 
     report, seen = ImportReport(), Memory()
     waiting: deque[Sent] = deque()  # what became of these is not known yet
-    passed_over: Counter[str] = Counter()
+    passed_over, largest = Counter[str](), dict[str, tuple[int, ...]]()
     files = await trio.to_thread.run_sync(transcripts.files_under, paths)
     for file in files:
         root = next((path for path in paths if path in file.parents), file.parent)
@@ -234,7 +233,7 @@ async def import_into(
                 sent = replace(sent, answer=exchange.answer, drafts=exchange.drafts) if whole else sent
                 report.prompts += sent.prompt is not None
                 waiting.append(Sent(sent, name, whole))
-                report.heard(waiting, await destination.take(sent))
+                report.heard(waiting, await destination.take(sent), largest)
                 report.lines = lines_before + reader.lines
                 progress(report.files, len(files))
         except OSError as error:
@@ -243,7 +242,9 @@ async def import_into(
         report.torn += reader.torn
         passed_over += reader.passed_over
         report.files += 1
-    report.heard(waiting, await destination.finish())
-    report.passed_over = dict(passed_over.most_common())
+    report.heard(waiting, await destination.finish(), largest)
+    report.passed_over, report.requests = dict(passed_over.most_common()), len(largest)
+    for name, counts in zip(_TOKENS, zip(*largest.values(), strict=True), strict=False):
+        report.tokens[name] = sum(counts)
     progress(report.files, len(files))
     return report

@@ -8,7 +8,7 @@ from aggregates.telemetry.draft import Exchange
 from svc.importing.exchange import Memory
 from tests.support import imported
 from tests.support.imported import TEN_O_CLOCK_US, records
-from tests.support.transcripts import SESSION, call, raw, result, said, usage, user
+from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 
 def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
@@ -40,7 +40,6 @@ EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
 
 
 def test_a_request_counts_once_with_its_last_usage() -> None:
-    """Every line of a message repeats the usage; the last one is right."""
     (exchange,) = read(
         user("u1", 0, "go"),
         said("a1", 1, "Let me", message_id="m", request_id="r", usage=usage(output=1)),
@@ -52,6 +51,44 @@ def test_a_request_counts_once_with_its_last_usage() -> None:
     assert (first.cache_write_tokens, first.cache_write_1h_tokens) == (20, 5)
     assert (first.model, first.request_id, first.at_us) == ("claude-opus-4-6", "r", TEN_O_CLOCK_US + 2_000_000)
     assert second.cache_write_1h_tokens is None
+
+
+def account(number: int, second: float, output: int, **fields: Any) -> dict[str, Any]:
+    told = {"message_id": "m", "request_id": "r", "usage": usage(output=output)}
+    return said(f"a{number}", second, "x", **told, **fields)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        # The largest of one exchange, whichever line tells it; a model that took over tells a larger one.
+        ([GO, account(1, 1, 900), account(2, 2, 1)], [(SESSION, 1, 900)]),
+        ([GO, account(1, 1, 1), account(2, 2, 400, model="claude-sonnet-5")], [(SESSION, 2, 400)]),
+        # A larger one after another prompt, or in another session's copy, stands in the place of the first.
+        (
+            [GO, account(1, 1, 3), line("attachment", "q", 2, attachment=QUEUED), account(2, 3, 480)],
+            [(SESSION, 1, 3), (SESSION, 1, 480)],
+        ),
+        (
+            [
+                GO,
+                account(1, 1, 3),
+                account(2, 2, 4),
+                user("o1", 9, "own", sessionId="copy"),
+                account(3, 10, 8, sessionId="copy"),
+            ],
+            [(SESSION, 2, 4), (SESSION, 2, 8)],
+        ),
+        (
+            [GO, account(1, 1, 9), user("o1", 9, "own", sessionId="copy"), account(2, 1, 2, sessionId="copy")],
+            [(SESSION, 1, 9)],
+        ),
+    ],
+)
+def test_the_largest_account_of_a_request_counts(lines: list[Any], told: list[tuple[str, int, int]]) -> None:
+    found = [(each.agent_session_id, record) for each in read(*lines) for record in records([each], "request")]
+    assert [(session, (each.at_us - TEN_O_CLOCK_US) // 10**6, each.output_tokens) for session, each in found] == told
+    assert {(each.record_id, each.request_id) for _, each in found} == {("request:m:r", "r")}
 
 
 # --- sessions ----------------------------------------------------------------------------------------------
