@@ -22,13 +22,14 @@ Progress = Callable[[int, int], None]
 class Actor:
     """Takes commands as the service does, and keeps the events."""
 
-    def __init__(self, now_us: int = 1) -> None:
+    def __init__(self, now_us: int = 1, digester: Digester | None = None) -> None:
         self._now_us = now_us
+        self._digester = digester or Digester(b"key")
         self.events: list[Event] = []
         self._streams: dict[UUID, StreamState] = {}
 
     async def send(self, command: AnyCommand) -> Reply:
-        context = Context(now_us=self._now_us, digester=Digester(b"key"), redaction=True)
+        context = Context(now_us=self._now_us, digester=self._digester, redaction=True)
         decision = decide(command, self._streams, context)
         for stream, event in decision.events:
             self._streams[stream] = evolve(self._streams.get(stream), event)
