@@ -5,7 +5,9 @@ repeats of its parent is left out. A sub-agent's file has no prompts: what it wa
 """
 
 import re
+from array import array
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -15,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.reading.readings import maker_of, own_words
-from aggregates.records.record import COUNT_MAX, OF_SUB_AGENT, RecordKind
+from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
 from aggregates.telemetry.draft import TypedPrompt, status_in
@@ -25,10 +27,6 @@ from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_be
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IDS = re.compile(rf"({_UUID})(?:_({_UUID}))?$", re.IGNORECASE)
 _Ways = defaultdict[object, Counter[str]]  # how often something was told, by the ways in which it is told
-_COMMANDS: dict[str, tuple[RecordKind, str]] = {
-    **dict.fromkeys(("/clear", "/new"), ("session_start", "clear")),
-    **dict.fromkeys(("/exit", "/quit"), ("session_end", "prompt_input_exit")),
-}
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 
@@ -52,7 +50,8 @@ class RolloutReader(Reader):
         ids = _IDS.search(file.stem)
         self._named = ids is not None
         self._session = file.stem if ids is None else ids[1]
-        self._file = seen.files[self._session if ids is None else ids[2] or ids[1]] = rollout.Known()
+        self._marks = seen.marks[self._session if ids is None else ids[2] or ids[1]] = array("q")
+        self._marks_before: Sequence[int] = ()  # those of the file that it goes on from
         self._line_id = self._former_id = ""
         self._heritage: rollout.Heritage | None = None
         self._called: set[str] = set()
@@ -83,8 +82,7 @@ class RolloutReader(Reader):
             return
         mark = rollout.mark_of(body)
         if mark is not None:
-            self._file.marks.append(mark)
-            self._file.ordinals.append(line.place)
+            self._marks.append(mark)
         copied = self._heritage is not None and self._heritage.covers(line, mark)
         if body.type in ("turn_context", "thread_settings_applied"):
             self._set(body)
@@ -93,8 +91,11 @@ class RolloutReader(Reader):
             self._aside = self._of_sub_agent or body.thread_id not in (None, self._session)
             if self._seen.add("line", self._line_id):
                 self._read_in(body, at_us, mark)
-        elif body.type == "token_count" and body.info is not None:
-            self._total = body.info.total_token_usage
+            else:
+                self.pass_over("line seen before")
+        else:
+            self.pass_over("line of the session that it was forked from")
+            self._total = body.info.total_token_usage if body.info is not None else self._total
 
     def _set(self, body: rollout.Body) -> None:
         self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
@@ -119,19 +120,15 @@ class RolloutReader(Reader):
             meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
-        self._seen.files.setdefault(self._session, self._file)
+        self._seen.marks.setdefault(self._session, self._marks)
         self._of_sub_agent = meta.of_sub_agent
-        parent = self._seen.files.get(meta.parent or "")
-        based, name = meta.history_base, f"{self._session}:1"
+        parent, based = self._seen.marks.get(meta.parent or ""), meta.history_base
         if based is not None:
-            # It goes on from another file, and repeats nothing of it but its last count of tokens.
-            name, end = f"{self._session}:{born_us}", based.end_ordinal_exclusive
-            base = self._seen.files.get(based.thread_id or "")
-            self._file.base = None if base is self._file else base
-            self._file.base_end = COUNT_MAX if end is None else end
+            # It repeats nothing of the other file but the last count of tokens.
+            self._marks_before = self._seen.marks.get(based.thread_id or "", ())
         over = based is not None or (meta.parent is None and not meta.of_sub_agent)
-        marks = None if parent is None else parent.marks
-        self._heritage = rollout.Heritage(meta.subagent_history_start_ordinal, born_us, at_us, marks, over)
+        self._heritage = rollout.Heritage(meta.subagent_history_start_ordinal, born_us, at_us, parent, over)
+        name = f"{self._session}:{1 if based is None else born_us}"
         source = OF_SUB_AGENT if self._of_sub_agent else None
         self._add(note("session_start", name, born_us, source=source))
 
@@ -181,8 +178,8 @@ class RolloutReader(Reader):
     def _take(self, prompt: TypedPrompt) -> None:
         """Commands of the program's own and its shell mode are nobody's prompt."""
         text = prompt.text.strip()
-        if command := _COMMANDS.get(text):
-            self._begin(note(command[0], prompt.line_id, prompt.at_us, source=command[1]))
+        if text in ("/clear", "/new"):
+            self._begin(note("session_start", prompt.line_id, prompt.at_us, source="clear"))
         elif text.startswith("!") and "\n" not in text:
             self.pass_over("shell mode")
         else:
@@ -194,7 +191,7 @@ class RolloutReader(Reader):
         self._turn.told.clear()
         if not self._works and self._open.prompt is None:
             # Its prompt stands at the end of another file.
-            self._open.prompt = self._seen.files.pop(f"{self._session} goes on", None)
+            self._open.prompt = self._seen.open.pop(self._session, None)
         self._works = True
         for prompt in held:
             last = None if self._open.items or self._open.answer else self._open.prompt
@@ -224,7 +221,7 @@ class RolloutReader(Reader):
             if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
                 return
             self._total = info.total_token_usage
-            if before is None and mark is not None and self._file.goes_on_after(mark):
+            if not self._works and mark in self._marks_before:
                 return
             usage = info.last_token_usage or _difference(info.total_token_usage, before)
         elif told.response_id is not None and not self._seen.add("response", (self._session, told.response_id)):
@@ -287,7 +284,7 @@ class RolloutReader(Reader):
 
     def _cut(self, *, finished: bool = True) -> None:
         if not finished:
-            self._seen.files[f"{self._session} goes on"] = self._open.prompt
+            self._seen.open[self._session] = self._open.prompt
         super()._cut(finished=finished)
         self._calls.clear()
 

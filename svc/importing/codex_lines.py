@@ -1,15 +1,14 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.records.record import COUNT_MAX, Count
+from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
@@ -27,10 +26,7 @@ _LINES = ("turn_context", "token_usage_record", "compacted")
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
-    """The file that this one goes on from, and the first of its lines that is not a part of it any more."""
-
-    thread_id: str | None = None
-    end_ordinal_exclusive: Count | None = None
+    thread_id: str | None = None  # the id of the file that this one goes on from
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -197,11 +193,6 @@ class Line(Timed):
     ordinal: Any = None
     payload: Any = None  # None in a line of the older kind
 
-    @property
-    def place(self) -> int:
-        """Its ordinal; before all others where it has none."""
-        return self.ordinal if isinstance(self.ordinal, int) and 0 <= self.ordinal < COUNT_MAX else -1
-
 
 def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None]) -> Meta | Body | None:
     """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
@@ -322,19 +313,3 @@ def mark_of(body: Body) -> int | None:
         return None
     mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
     return int.from_bytes(blake2b(mark, digest_size=8).digest(), "big", signed=True)
-
-
-@dataclass(slots=True)
-class Known:
-    """The marks of a file's lines with their ordinals, and the file that it goes on from."""
-
-    marks: "array[int]" = field(default_factory=lambda: array("q"))
-    ordinals: "array[int]" = field(default_factory=lambda: array("q"))
-    base: "Known | None" = None
-    base_end: int = COUNT_MAX
-
-    def goes_on_after(self, mark: int) -> bool:
-        if self.base is None:
-            return False
-        lines = zip(self.base.marks, self.base.ordinals, strict=True)
-        return any(each == mark and at < self.base_end for each, at in lines) or self.base.goes_on_after(mark)

@@ -129,7 +129,8 @@ class Memory:
 
     keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
     told: dict[Hashable, Told] = field(default_factory=dict)  # by what names a request
-    files: dict[str, Any] = field(default_factory=dict)  # what later files of a reader go on from, by their ids
+    marks: dict[str, Sequence[int]] = field(default_factory=dict)  # by file, what its lines are known again by
+    open: dict[str, TypedPrompt | None] = field(default_factory=dict)  # by session, what a file left without its end
 
     def add(self, kind: str, key: Hashable) -> bool:
         """Whether it is new."""
