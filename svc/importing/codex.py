@@ -36,7 +36,7 @@ class _Turn:
     """What was told of a turn so far: versions tell prompts and answers in up to three ways."""
 
     told: _Ways = field(default_factory=lambda: defaultdict(Counter))
-    items: set[str] = field(default_factory=set)  # the ids of its prompts
+    items: set[str | None] = field(default_factory=set)  # the ids of its prompts
     asked: bool = False  # whether a prompt, or an answer, was told otherwise than as it is written for the model
     answered: bool = False
     held: list[TypedPrompt] = field(default_factory=list)
@@ -48,7 +48,7 @@ class RolloutReader(Reader):
         super().__init__(file, name, seen)
         # The name of a session's first file ends in its id, that of another in this and one of its own.
         ids = _IDS.search(file.stem)
-        self._named = ids is not None
+        self._threads: set[str | None] = set(ids.groups() if ids else ())  # the session's own
         self._session = file.stem if ids is None else ids[1]
         self._marks = seen.marks[self._session if ids is None else ids[2] or ids[1]] = array("q")
         self._marks_before: Sequence[int] = ()  # those of the file that it goes on from
@@ -88,7 +88,7 @@ class RolloutReader(Reader):
             self._set(body)
         elif not copied:
             self._name_line(line, number)
-            self._aside = self._of_sub_agent or body.thread_id not in (None, self._session)
+            self._aside = self._of_sub_agent or body.thread_id not in {None, *(self._threads or {body.thread_id})}
             if self._seen.add("line", self._line_id):
                 self._read_in(body, at_us, mark)
             else:
@@ -107,7 +107,7 @@ class RolloutReader(Reader):
         """By what it says: a thread may be many files, and a line stand in several of them."""
         self._line_id = self._former_id = f"{self._session}:{number}"
         if line.timestamp is not None:
-            told = msgspec.json.encode((line.timestamp, line.type, line.payload), order="sorted")
+            told = msgspec.json.encode((line.at_us, line.type, line.payload), order="sorted")
             self._line_id = f"{self._session}:{blake2b(told, digest_size=12).hexdigest()}"
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
@@ -115,11 +115,12 @@ class RolloutReader(Reader):
         if self._began_us is not None:
             return
         born_us = meta.born_us or at_us
-        if number > 1 and self._named and self._session != meta.session:
+        if number > 1 and self._session in self._threads and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
             meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
+        self._threads |= {meta.id, meta.session_id}
         self._seen.marks.setdefault(self._session, self._marks)
         self._of_sub_agent = meta.of_sub_agent
         parent, based = self._seen.marks.get(meta.parent or ""), meta.history_base
@@ -171,7 +172,7 @@ class RolloutReader(Reader):
                 turn.held.append(prompt)
             return
         turn.asked, turn.held = True, []
-        turn.items |= {said.id} if said.id else set()
+        turn.items |= {said.id} - {None}
         if _is_new(turn.told, text, said.way):
             self._take(prompt)
 
@@ -283,8 +284,7 @@ class RolloutReader(Reader):
         return {"model": self._model, "sidechain": self._aside}
 
     def _cut(self, *, finished: bool = True) -> None:
-        if not finished:
-            self._seen.open[self._session] = self._open.prompt
+        self._seen.open[self._session] = None if finished else [self._open.prompt, *self._turn.held][-1]
         super()._cut(finished=finished)
         self._calls.clear()
 

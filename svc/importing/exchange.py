@@ -220,7 +220,8 @@ class Reader(ABC):
             self._cut()
             self._open.prompt, self._open.last_us = prompt, prompt.at_us
         elif maker not in (CONTEXT, PRINTED):
-            self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
+            former_id = prompt.former_id and f"prompt:{prompt.former_id}"
+            self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text, former_id=former_id))
 
     def _session_seen(self, at_us: int) -> None:
         if self._seen.add("session", self._session):
