@@ -101,6 +101,8 @@ def _check_browser(api_hosts: Set[str]) -> None:
 
 async def _failed(error: Exception) -> Response:
     shown = _http_error(error)
+    if shown.status == 413 and cast(Listener, current_app).listener == "api":
+        shown = HttpError(400, shown.message)  # the contract has 413 on intake alone
     page = None if has_websocket_context() else current_app.config.get("ERROR_PAGE")
     if page is not None and "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/v1/"):
         paged: Response = await page(shown)

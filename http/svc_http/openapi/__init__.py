@@ -182,7 +182,7 @@ def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: 
     if route.query:
         errors.add(400)
     if route.body is not None:
-        errors |= {400, 408, 413, 415}
+        errors |= {400, 408, 415} | ({413} if "intake" in routes else set())
     if "<" in route.path:
         errors.add(404)
     for status in errors:

@@ -138,7 +138,7 @@ def chosen(name: str, text: str, words: Collection[_W]) -> _W:
 
 
 async def form_of(call: Call) -> dict[str, str]:
-    """The fields of the form that was sent. Raises `HttpError`: 415, 413 or 400."""
+    """The fields of the form that was sent. Raises `HttpError`: 415 or 400."""
     check_content_type(call.request, "application/x-www-form-urlencoded")
     data = (await call.body.sent(FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
     try:

@@ -327,5 +327,5 @@ async def grade(call: BySignIn) -> Response:
     if text.strip() and not is_long:
         found = await beside(call.body.cpu, len(text), partial(grades.grade_text, text))
     # htmx shows no answer that is an error.
-    status = 413 if is_long and "HX-Request" not in call.request.headers else 200
+    status = 400 if is_long and "HX-Request" not in call.request.headers else 200
     return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)

@@ -100,7 +100,6 @@ _TITLES = {
     405: "Not possible here",
     409: "Not possible now",
     410: "The link is gone",
-    413: "Too large",
     421: "Another name",
     429: "Too fast",
     500: "Something broke",
