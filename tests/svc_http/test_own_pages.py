@@ -12,7 +12,8 @@ from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
 from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words, words_of
-from tests.svc_http.house import Caller, House
+from tests.svc_http.browsing import works as reaches
+from tests.svc_http.house import Caller, House, bearer
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ async def test_who_asks_to_be_forgotten_is_seen_until_they_take_it_back(api: Cal
     assert [command in await words(api, *page) for page in pages] == [False] * 3
     told = await words(api, "/operator/audit", ANAS)
     assert told.index("Ben asked no longer to be forgotten Ben") < told.index("Ben asked to be forgotten Ben")
+
+
+async def test_all_time_is_summed_whole(house: House, api: Caller) -> None:
+    """Also what lies before the days that are drawn; the pages and the API say the same."""
+    for days in (300, 120, 1):
+        reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
+    house.passes(NOW_US)
+    for days, requests in (("all", 3), ("30", 1)):
+        told = f"$0.0{requests} by list price for {requests} request"
+        assert told in await words(api, f"/?days={days}", ANAS)
+        assert f"Requests with a price {requests} of {requests}" in await words(api, f"/cost?days={days}", ANAS)
+    dates = "from_date=2020-01-01&to_date=2030-01-01"
+    (found,) = (await api.get(f"/v1/score_v3/model-task?{dates}", bearer())).json["items"]
+    assert (found["costUsd"], found["lowerBoundCostUsd"]) == (0.03, None)
 
 
 async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:

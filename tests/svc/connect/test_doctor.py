@@ -1,6 +1,7 @@
 """What `svc doctor` concludes, and once with the real program and a real server."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -199,3 +200,43 @@ def test_doctor_sends_a_record_there_and_back(home: Path, tmp_path: Path) -> Non
         connected(closed(), "--offline")
         done = svc("doctor", check=False)
         assert (done.returncode, "start svc serve there" in done.stdout) == (1, True)
+
+
+_ANSWERS = """
+import json, sys
+for line in sys.stdin:
+    if (asked := json.loads(line)).get("id"):
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], ANSWER}), flush=True)
+"""
+GOOD = '"result": {"content": [{"type": "text", "text": "two goals"}]}'
+
+
+@table(
+    ("program", "level", "told"),
+    {
+        "one that answers": (_ANSWERS.replace("ANSWER", GOOD), "ok", "of my_day: two goals"),
+        "one whose tool fails": (
+            _ANSWERS.replace("ANSWER", GOOD.replace('"content"', '"isError": True, "content"')),
+            "wrong",
+            "answers no question: two goals",
+        ),
+        "one that refuses": (_ANSWERS.replace("ANSWER", '"error": {"message": "no tool"}'), "wrong", "no tool"),
+        "one that lacks its library": ("raise SystemExit('needs the extra')", "wrong", "nothing came"),
+        "no server at all": ("print('hello')", "wrong", "is no server of MCP"),
+        "one that says nothing": ("input() and input() and input() and input()", "wrong", "nothing came"),
+    },
+)
+@pytest.mark.parametrize("agent", ["claude-code", "opencode"])
+def test_the_agents_server_of_mcp_is_asked_a_question(
+    program: str, level: str, told: str, agent: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "MCP_SECONDS", 0.5 if "input" in program else 20)
+    monkeypatch.setattr("svc.cli.connecting._program", lambda: [sys.executable, "-c", program])
+    (found,) = [each for each in examine(connected(agent, "--mcp")) if each.what == "mcp"]
+    assert (found.level, told in found.text) == (level, True)
+
+
+def test_without_its_library_no_server_of_mcp_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc.cli.connecting.find_spec", lambda _name: None)
+    done = CliRunner().invoke(main, ["connect", "codex", "--url", URL, "--key", KEY, "--offline", "--mcp"])
+    assert (done.exit_code, "needs an extra" in done.output, list(home.iterdir())) == (1, True, [])
