@@ -47,10 +47,10 @@ async def test_all_time_is_summed_whole(house: House, api: Caller) -> None:
     for days in (300, 120, 1):
         reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
     house.passes(NOW_US)
-    for days, requests in (("all", 3), ("30", 1)):
+    for period, requests in (("all", 3), ("30", 1)):
         told = f"$0.0{requests} by list price for {requests} request"
-        assert told in await words(api, f"/?days={days}", ANAS)
-        assert f"Requests with a price {requests} of {requests}" in await words(api, f"/cost?days={days}", ANAS)
+        assert told in await words(api, f"/?days={period}", ANAS)
+        assert f"Requests with a price {requests} of {requests}" in await words(api, f"/cost?days={period}", ANAS)
     dates = "from_date=2020-01-01&to_date=2030-01-01"
     (found,) = (await api.get(f"/v1/score_v3/model-task?{dates}", bearer())).json["items"]
     assert (found["costUsd"], found["lowerBoundCostUsd"]) == (0.03, None)
