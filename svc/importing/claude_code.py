@@ -178,7 +178,8 @@ class TranscriptReader(Reader):
             # Words, or thoughts, of which no end is told. Older versions tell none of any message.
             words = all(block.type in ("text", "thinking", "redacted_thinking") for block in message.blocks)
             self._speaking = self._requests.get(line.request_key) if words and message.stop_reason is None else None
-            texts, message_id = message.texts, message.id or line.uuid
+            # A model that takes over amid a message answers anew.
+            texts, message_id = message.texts, f"{message.id or line.uuid} {message.model}"
             self._open.answered_us = at_us
             if "".join(texts).strip():
                 before = [self._open.answer] if message_id == self._open.answer_id else []

@@ -28,11 +28,12 @@ from svc.importing.lines import decode_object, is_last, is_text, lines_of, piece
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
 KINDS_MAX = 100  # of what is passed over so many kinds are told apart
 _APART = 10_000_000  # further objects of one line are numbered beyond all lines
-_NO_PROMPT = re.compile(
-    r"""["'](?:assistant|tool_result|token_count|function_call\w*|custom_tool_call\w*|agent_\w+|turn_context|gemini"""
-    r"""|assistant\.\w+|tool\.\w+)["']|["']isSidechain["']:\s*[tT]rue"""
+_PROMPT = re.compile(
+    r"""(?=.*["'])(?!.*["'](?:assistant|tool_result|token_count|(?:function|custom_tool)_call\w*|agent_\w+|turn_context"""
+    r"""|gemini|assistant\.\w+|tool\.\w+)["'])(?!.*["']isSidechain["']:\s*[tT]rue)""",
+    re.DOTALL,
 )
-"""What a line that cannot be read shows where it is no prompt; after any other, nobody knows whose the answer is."""
+"""What cannot be read and may have been a prompt: nobody knows whose the next answer is."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -210,7 +211,7 @@ class Reader(ABC):
             yield
         except (ValueError, RecursionError) as error:
             self.torn.append(TornLine(self._name, number, str(error)))
-            if told is not None and not _NO_PROMPT.search(str(told)):
+            if told is not None and _PROMPT.match(str(told)):
                 self._cut()
 
     def _ask(self, prompt: TypedPrompt) -> None:

@@ -17,7 +17,8 @@ LINE_BYTES_MAX = 64 * 1024 * 1024  # a longer line, or a longer document, is not
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _LENIENT = json.JSONDecoder(strict=False, parse_constant=str)
 _BLANK = b" \t\r\n\0\xef\xbb\xbf"  # around an object: white space, NUL bytes after a power cut, byte order marks
-_GAP = re.compile(r"[\s\0\ufeff]*")
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")  # within a text, where no server takes it
+_GAP = re.compile(r"[\s\ufeff\ufffd]*")
 _START = re.compile(r'\{"')
 _STARTS_MAX = 100  # behind what is torn, an object is looked for at so many places
 _HEAD_BYTES = 64 * 1024
@@ -80,14 +81,18 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     """Any JSON object, half characters in it (an emoji that a tool cut) replaced. Raises `ValueError`."""
     if len(raw) > LINE_BYTES_MAX:
         raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
-    return _OBJECT.decode(repaired(raw.strip(_BLANK)))
+    return _OBJECT.decode(_texts(raw.strip(_BLANK)))
+
+
+def _texts(raw: bytes) -> bytes:
+    return _NUL.sub(rb"\1\\ufffd", repaired(raw))
 
 
 def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:
     """The objects of a damaged line, and the texts between that are none; what is no UTF-8 is replaced."""
     if len(raw) > LINE_BYTES_MAX:
         return [raw[:_HEAD_BYTES].decode("utf-8", "replace")]
-    text = repaired(raw).decode("utf-8", "replace")
+    text = _texts(raw).decode("utf-8", "replace").replace("\0", "\ufffd")
     found, end = _whole(text, 0)
     pieces: list[dict[str, Any] | str] = [*found]
     for start in islice(_START.finditer(text, end), _STARTS_MAX):
