@@ -245,7 +245,7 @@ def expands(before: Turn, turn: Turn) -> bool:
         return False
     if command.navigational != "command" or text.navigational == "command":
         return False
-    if command.clears or command.maker is not None or command.shows("sets up the session"):
+    if command.maker is not None or command.shows("sets up the session"):
         return False
     alone = before.response is None and before.work.tool_calls <= 1
     longer = text.characters > _LONGER * command.characters

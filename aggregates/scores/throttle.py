@@ -91,6 +91,7 @@ class ApiRequest(msgspec.Struct, frozen=True):
     status_code: int | None
     retry_after_ms: int | None
     duration_ms: int | None
+    output_tokens: int | None = None
 
     @property
     def key(self) -> tuple[int, str]:
@@ -109,6 +110,7 @@ class Timing(msgspec.Struct, frozen=True):
     at_us: int
     model: str
     duration_ms: int
+    output_tokens: int | None = None
 
 
 class ThrottleEvent(msgspec.Struct, frozen=True):
@@ -220,7 +222,7 @@ def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
 def _of_request(seen: _Seen, detector: Detector, request: ApiRequest, details: str) -> ThrottleEvent:
     wait = seen.wait(request)
     if wait[0] == wait[1]:
-        details += f" No other request of the session followed within {WAIT_MAX_US // _MINUTE_US} minutes."
+        details += " No other request of the session followed soon."
     return ThrottleEvent(detector, request.at_us, request.session_id, details, (wait,))
 
 
@@ -234,16 +236,27 @@ def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
             continue
         known, duration_ms = recent[request.model], request.duration_ms
         if duration_ms > SPIKE_MIN_MS:
-            usual = [timing.duration_ms for timing in known if timing.at_us >= request.at_us - BASELINE_US]
-            median_ms = median(usual)
-            if len(usual) >= BASELINE_REQUESTS_MIN and duration_ms > SPIKE_FACTOR * median_ms:
-                took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
-                details = (
-                    f"A request to {request.model} took {took}; the median of the last {len(usual)} was {usually}."
-                )
-                excess = (request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us)
-                yield ThrottleEvent("latency_spike", request.at_us, request.session_id, details, (excess,))
-        known.append(Timing(request.at_us, request.model, duration_ms))
+            usual = [timing for timing in known if timing.at_us >= request.at_us - BASELINE_US]
+            usual_ms = median([timing.duration_ms for timing in usual])
+            if len(usual) >= BASELINE_REQUESTS_MIN and duration_ms > SPIKE_FACTOR * usual_ms:
+                yield _slow(request, duration_ms, usual_ms, usual)
+        known.append(Timing(request.at_us, request.model, duration_ms, request.output_tokens))
+
+
+def _slow(request: ApiRequest, duration_ms: int, usual_ms: float, usual: Sequence[Timing]) -> ThrottleEvent:
+    """A long answer takes long: lost is only what it took beyond the usual time for so many tokens."""
+    took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(usual_ms * _US_PER_MS))
+    details = f"A request to {request.asked} took {took}; the median of the last {len(usual)} was {usually}."
+    rates = [timing.duration_ms / timing.output_tokens for timing in usual if timing.output_tokens]
+    if len(rates) < BASELINE_REQUESTS_MIN or not request.output_tokens:
+        details += " Its usual time for each token of output is not known, so no loss is told."
+        return ThrottleEvent("latency_spike", request.at_us, request.session_id, details, ())
+    rate_ms, tokens = median(rates), request.output_tokens
+    details += f" It gave {tokens} tokens, of which each usually takes {rate_ms:.1f} ms."
+    lost_us = int((duration_ms - max(usual_ms, rate_ms * tokens)) * _US_PER_MS)
+    return ThrottleEvent(
+        "latency_spike", request.at_us, request.session_id, details, ((request.at_us - lost_us, request.at_us),)
+    )
 
 
 def _seconds(us: int) -> str:
@@ -272,7 +285,7 @@ _ACTIONS: Mapping[tuple[Detector, ...], str] = {
     ("error_burst", "request_gap"): "Look at what failed and let the agent go on at once: "
     "failed requests left the work standing still.",
     ("latency_spike",): "Keep contexts small or use a faster model for routine work: "
-    "some answers took many times their usual time.",
+    "some answers took many times their usual time for each token.",
 }
 """Detectors with one cause, and the sentence for it."""
 

@@ -40,15 +40,13 @@ def _asked(event: SourceEvent, **more: str) -> dict[str, Any]:
 
 
 def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
-    """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
-    drafts = event.prompt("prompt", "prompt_text")
+    """A command is a prompt too, but for the program's own that leave or clear a session: no model is asked."""
     match (name(event.attributes, "command_name") or "").removeprefix("/"):
         case "clear" | "reset" | "new":
-            drafts += event.only("session_start", suffix="#clear", source="clear")
-        case "exit" | "quit":
-            # A command of the program's own, which no model is asked for, and no hook tells.
-            drafts = event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
-    return drafts
+            return event.only("session_start", suffix="#clear", source="clear")
+        case "exit" | "quit":  # no hook tells of it
+            return event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
+    return event.prompt("prompt", "prompt_text")
 
 
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:

@@ -38,6 +38,7 @@ LEVELS: dict[Signal, Levels] = {
 """What is gone into, from the outside in: lists of objects, but for a metric's one container, which is an object."""
 HEADS_BYTES_MAX = 256 * 1024
 """What stands above a record is kept with every part of an export; Gemini's resource has a few kilobytes."""
+RESOURCE_TEXT_BYTES_MAX = 4 * 1024  # a longer text is cut: Gemini tells its command line there, with the whole prompt
 _PIECE_BYTES = 64 * 1024
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -195,11 +196,13 @@ class SectionContext(msgspec.Struct, frozen=True):
 
 def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionContext:
     """Raises `Fault` where what stands above the records is not what OTLP says."""
-    size_bytes = sum(len(value) for head in section.heads for value in head.values())
-    if size_bytes > HEADS_BYTES_MAX:
-        raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
     outer, inner, *rest = ({name: canonical(value) for name, value in head.items()} for head in section.heads)
     resource, scope = outer.get("resource"), inner.get("scope")
+    if resource is not None:
+        outer["resource"] = _TEXT.sub(_shortened, resource)
+    size_bytes = sum(len(value) for head in (outer, inner, *rest) for value in head.values())
+    if size_bytes > HEADS_BYTES_MAX:
+        raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
     attributes = attributes_of(_fitting(RESOURCE, resource, "resource").attributes)
     known_scope = _fitting(SCOPE, scope, "scope")
     attributes_of(known_scope.attributes)
@@ -229,6 +232,12 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
         container=section.container,
         series=series,
     )
+
+
+def _shortened(text: re.Match[bytes]) -> bytes:
+    if len(text[0]) <= RESOURCE_TEXT_BYTES_MAX:
+        return text[0]
+    return msgspec.json.encode(msgspec.json.decode(text[0], type=str)[: RESOURCE_TEXT_BYTES_MAX // 4])
 
 
 def _object(head: Head) -> bytes:

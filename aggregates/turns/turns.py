@@ -43,7 +43,7 @@ class CaptureGroup(msgspec.Struct):
 
     captures: list[Capture]
     typed_during: str | None = None  # the prompt id of the turn that was running when this was typed
-    made: list[Capture] = []  # what an agent wrote in a person's place until the next prompt
+    made: list[Capture] = []  # what an agent wrote in a person's place until the next prompt, and a clear
 
     @property
     def started_us(self) -> int:
@@ -102,12 +102,16 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
 
 
 def _by_author(ordered: Sequence[Capture]) -> tuple[list[Capture], list[Capture]]:
-    """What persons wrote, and what agents wrote in their place.
+    """What persons wrote, and what agents wrote in their place. A clear asks for nothing: it is no prompt, but an end.
 
     A button may begin a session; it names nothing, since a prompt that proves to stand before it makes it none.
     """
     persons, made, begun = [], [], False
+    cleared = {each.host_prompt_id for each in ordered if _clears(each)}
     for capture in ordered:
+        if _clears(capture) or (capture.reading is None and capture.host_prompt_id in cleared - {None}):
+            made.append(capture)
+            continue
         maker = None if capture.reading is None else capture.reading.maker
         begun = begun or maker is None
         if maker is None:
@@ -191,7 +195,9 @@ def build_turns(
         captured = [capture.capture_id for capture in (*group.captures, *group.made)]
         ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
         aliases.append(Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id))
-    return _with_openings(turns, seen, openings), aliases
+    said = [(each.at_us, closing) for each in seen if (closing := _closing(each.observation)) is not None]
+    said += [(capture.at_us, "clear") for capture in captures if _clears(capture)]
+    return _with_openings(turns, sorted(said), openings), aliases
 
 
 def of_sub_agent(observation: Observation) -> bool:
@@ -265,7 +271,8 @@ def _build(session: str, turn_id: UUID, group: CaptureGroup, answers: Sequence[C
 
 def _made(captures: Sequence[Capture]) -> tuple[str, ...]:
     """Each text as often as one kind of capture told it."""
-    told = Counter((each.reading.maker or "", each.text_digest, each.kind) for each in captures if each.reading)
+    written = ((each.reading and each.reading.maker, each) for each in captures)
+    told = Counter((maker, each.text_digest, each.kind) for maker, each in written if maker)
     times: dict[tuple[str, int | None], int] = {}
     for (maker, digest, _), count in told.items():
         times[maker, digest] = max(count, times.get((maker, digest), 0))
@@ -278,59 +285,38 @@ def _answers(group: CaptureGroup, answers: Mapping[UUID, CapturedResponse]) -> l
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 
-def _with_openings(turns: Sequence[Turn], seen: Seen, known: Mapping[UUID, Opening | None]) -> list[Turn]:
-    """Mark where the session was cleared or ended, and by which turn activity went on.
-
-    A clear that is stamped just after an end is why it ended; as a prompt it ends with it.
-    """
-    closings, late = _said_closings(turns, seen)
-    openings: dict[int, Opening] = {index + 1: closing for index, (_, closing) in closings.items()}
-    if turns and _clears(turns[0]) and known.get(turns[0].turn_id) == "end":
-        late.add(0)
-    for index, turn in enumerate(turns):
-        if _clears(turn):
-            openings[index] = "end" if index in late else "clear"
-            closings.setdefault(index - 1, (turn.started_us, "clear"))
-        if index in late:
-            closings.setdefault(index, (turn.started_us, "end"))
-            openings[index + 1] = "end"
-    if not known:
-        openings[0] = "start"
-    placed = []
-    for index, turn in enumerate(turns):
-        closed_us, closed_by = closings.get(index, (None, None))
-        opening = known.get(turn.turn_id, openings.get(index))
-        placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
-    return placed
-
-
 Closing = Literal["clear", "end"]
 
 
-def _said_closings(turns: Sequence[Turn], seen: Seen) -> tuple[dict[int, tuple[int, Closing]], set[int]]:
-    """When and why the session was closed after turns, by their places; and the clearing turns that belong to an end.
+def _closing(seen: Observation) -> Closing | None:
+    if seen.source == "clear" and seen.kind in ("session_start", "session_end"):
+        return "clear"
+    return "end" if seen.kind == "session_end" else None
 
-    Of two in one gap the first counts.
+
+def _clears(capture: Capture) -> bool:
+    return capture.reading is not None and capture.reading.clears
+
+
+def _with_openings(
+    turns: Sequence[Turn], said: Sequence[tuple[int, Closing]], known: Mapping[UUID, Opening | None]
+) -> list[Turn]:
+    """Mark where the session was cleared or ended, and by which turn activity went on.
+
+    Of two in one gap the first counts; a clear that is stamped just after an end is why it ended.
     """
     starts = [turn.started_us for turn in turns]
     closings: dict[int, tuple[int, Closing]] = {}
-    late: set[int] = set()
-    for each in seen:
-        closing: Closing | None = "end" if each.observation.kind == "session_end" else None
-        if each.observation.source == "clear" and each.observation.kind in ("session_start", "session_end"):
-            closing = "clear"
-        index = bisect_right(starts, each.at_us) - 1
-        if closing is None or index < 0 or (closing == "clear" and _clears(turns[index])):
-            continue
-        closed_us, first = closings.setdefault(index, (each.at_us, closing))
-        clears_late = index + 1 < len(turns) and _clears(turns[index + 1]) and closing == "end"
-        if clears_late and starts[index + 1] - each.at_us <= LATE_CLEAR_US:
-            late.add(index + 1)
+    for at_us, closing in said:
+        index = bisect_right(starts, at_us) - 1
+        closed_us, first = closings.setdefault(index, (at_us, closing))
+        if (first, closing) == ("end", "clear") and at_us - closed_us <= LATE_CLEAR_US:
             closings[index] = (closed_us, "clear")
-        elif (first, closing) == ("end", "clear") and each.at_us - closed_us <= LATE_CLEAR_US:
-            closings[index] = (closed_us, "clear")
-    return closings, late
-
-
-def _clears(turn: Turn) -> bool:
-    return turn.prompt is not None and turn.prompt.clears
+    placed = []
+    for index, turn in enumerate(turns):
+        closed_us, closed_by = closings.get(index, (None, None))
+        before = closings.get(index - 1) if index else None
+        opening = before[1] if before else None if known or index else "start"
+        opening = known.get(turn.turn_id, opening)
+        placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
+    return placed

@@ -11,9 +11,10 @@ from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.turns import Capture
 from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
 from projections.explain import evidence
-from projections.reader import unpack
+from projections.reader import bodies, unpack
 
 KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the others
 _NAMED_MAX = 4
@@ -160,6 +161,10 @@ def _opening_evidence(
         if commits if opened_by == "commit" else closes:
             quote = evidence.one_line(facts.reader.command(position, record_id))
             return [evidence.EvidencePiece(what=what, position=position, quote=quote), *shown]
+    query = "SELECT body FROM captures WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? ORDER BY at_us DESC"
+    for each in bodies(facts.reader.db, Capture, query, span):
+        if opened_by == "clear" and each.reading is not None and each.reading.clears:
+            return [evidence.EvidencePiece(what=what, position=each.position, quote="/clear"), *shown]
     return [facts.prompt_piece(what, turn), *shown]
 
 

@@ -45,6 +45,7 @@ class DetectorCount(msgspec.Struct, frozen=True):
 class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     total_events: int
     estimated_hours_lost: float
+    slow_answer_hours: float  # the part of it that slow answers took, no limit and no failure
     by_detector: list[DetectorCount]
     total_api_requests: int
 
@@ -143,6 +144,7 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
         summary=ThrottleSummary(
             total_events=len(events),
             estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
+            slow_answer_hours=hours["latency_spike"],
             by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
             total_api_requests=requests,
         ),
@@ -171,7 +173,7 @@ SELECT at_us, record_id, agent_session_id, CASE
     ELSE (
         SELECT t.turn_id FROM turns t WHERE t.agent_session_id = n.agent_session_id AND t.started_us <= n.at_us
         ORDER BY t.started_us DESC LIMIT 1
-    ) END, model, failed, status_code, retry_after_ms, duration_ms
+    ) END, model, failed, status_code, retry_after_ms, duration_ms, output_tokens
 {_MINE.replace("FROM requests", "FROM requests n")} ORDER BY at_us DESC, record_id DESC LIMIT :most
 """
 """The newest requests of a developer. A turn matters where something failed: it is that of the prompt which the request
@@ -237,7 +239,7 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
     if not slow:
         return []
     query = (
-        "SELECT at_us, model, duration_ms FROM (SELECT at_us, model, duration_ms, row_number() OVER "
+        "SELECT at_us, model, duration_ms, output_tokens FROM (SELECT *, row_number() OVER "
         f"(PARTITION BY model ORDER BY at_us DESC, record_id DESC) AS place {_MINE} "
         "AND failed = 0 AND duration_ms IS NOT NULL AND model IN (SELECT value FROM json_each(:models))) "
         "WHERE place <= :most"

@@ -93,7 +93,7 @@ class Person:
     def reads(self, path: Path) -> None:
         """The variables of a file, if it is there, as a shell takes them."""
         lines = path.read_text().splitlines() if path.exists() else []
-        self.environment |= dict(line.split("=", 1) for line in lines)
+        self.environment |= dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
     def settings(self) -> dict[str, bytes]:
         """Every file that the agent or svc keeps settings in, by its path; not what an agent notes while it runs."""

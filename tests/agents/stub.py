@@ -1,7 +1,7 @@
 """A model on loopback that plays a script, in the four languages that agents speak, and keeps account of what it said.
 
 It looks at the person's last words: `run the check` makes it call the shell, `delegate` start a sub-agent, `hold` keep
-its answer back until it is let go. Whatever else is asked is answered in a sentence.
+its answer back until it is let go, `throttle` refuse the first time. Whatever else is asked is answered in a sentence.
 """
 
 import json
@@ -25,6 +25,8 @@ CHECK = "sh check.sh"  # what it runs; it prints `1 failed` and exits with 1
 ANSWER = "Done: it is as you asked."
 FAILED = "The check fails: 1 failed."
 HELPED = "The helper has looked."
+LIMIT = {"code": 429, "type": "rate_limit_error", "status": "RESOURCE_EXHAUSTED", "message": "Too many requests."}
+LIMITED = json.dumps({"type": "error", "error": LIMIT}).encode()
 _HELPER = re.compile(r'"agent_id":\s*"([^"]+)"')
 """How Codex names a helper that it has sent out, and must be asked to wait for."""
 
@@ -238,16 +240,20 @@ class Stub:
     def __init__(self) -> None:
         self.answered: list[Answered] = []
         self.cut: list[Answered] = []  # of which the agent heard only the beginning: it was interrupted
+        self.limited: list[str] = []  # words that were refused once
         self.unknown: list[str] = []  # paths that the script knows nothing of
         self.holding = threading.Event()  # set while it keeps an answer back
         self.let_go = threading.Event()
         self.url = ""
         self._numbers = count(1)
 
-    def answer(self, path: str, body: dict[str, Any]) -> tuple[Answered, list[bytes], bool]:
-        """What it says, in the pieces in which it says it, and whether as a stream of events."""
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[Answered, list[bytes], bool] | None:
+        """What it says, in the pieces in which it says it, and whether as a stream of events. None: a refusal."""
         language = next((part for part in _LANGUAGES if part in path), "/chat")
         asked = _LANGUAGES[language](body, path)
+        if "throttle" in asked.text and asked.tools and asked.text not in self.limited:
+            self.limited.append(asked.text)
+            return None
         number = next(self._numbers)
         said = Answered(path, asked.text, next_step(asked), 1_000 + number, 10 + number, asked.model)
         whole = _put(language, number, said, streams=asked.streams)
@@ -271,7 +277,10 @@ class _Handler(Handler):
         if "count_tokens" in self.path or "countTokens" in self.path:
             self._reply([json.dumps({"input_tokens": 10, "totalTokens": 10}).encode()], "application/json")
         elif any(name in self.path for name in ("/messages", "/responses", "/chat/completions", "enerateContent")):
-            said, pieces, streams = self.stub.answer(self.path, body)
+            answer = self.stub.answer(self.path, body)
+            if answer is None:
+                return self.answer(429, LIMITED, Content_Type="application/json", Retry_After="1")
+            said, pieces, streams = answer
             heard = self._reply(pieces, "text/event-stream" if streams else "application/json")
             (self.stub.answered if heard else self.stub.cut).append(said)
         else:

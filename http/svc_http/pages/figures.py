@@ -193,9 +193,10 @@ async def limits(call: BySignIn) -> Response:
     window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30", "90")}, months=True)
     found = await call.read(personal_throttle, window, REQUESTS_MAX)
     events = [] if found is None else found.events
+    held, slow = [[each for each in events if (each.detector == "latency_spike") is late] for late in (False, True)]
     by_cause: defaultdict[Detector, float] = defaultdict(float)
     by_day: defaultdict[date, list[float]] = defaultdict(list)
-    for event in events:
+    for event in held:
         by_cause[event.detector] += event.estimated_delay_secs
         by_day[local_date(parse_instant(event.timestamp), call.own_zone)].append(event.estimated_delay_secs)
     days = days_of(call, window)
@@ -211,7 +212,9 @@ async def limits(call: BySignIn) -> Response:
         found=found,
         causes=CAUSES,
         lost=by_cause,
-        events=events[:EVENTS_SHOWN],
+        held=held,
+        slow=slow,
+        shown=EVENTS_SHOWN,
         days=rows,
         chart=charts.bars("Time lost by day", bars, duration),
     )

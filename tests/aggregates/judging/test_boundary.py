@@ -160,7 +160,6 @@ AT_ONCE = 1 + 4 * SECOND / MINUTE
         "a minute after it": (turn_at(1, TYPED), turn_at(2, TEXT), False),
         "hardly longer": (turn_at(1, TYPED), turn_at(AT_ONCE, replace(TEXT, characters=30)), False),
         "it was answered": (turn_at(1, TYPED, answer=response()), turn_at(AT_ONCE, TEXT), False),
-        "after a clear somebody pastes": (turn_at(1, replace(TYPED, clears=True)), turn_at(AT_ONCE, TEXT), False),
         "a command that only sets something has no text": (
             turn_at(1, prompt(navigational="command", opens=("sets up the session",))),
             turn_at(AT_ONCE, TEXT),

@@ -90,9 +90,20 @@ def test_what_stands_around_records_counts_as_well(monkeypatch: pytest.MonkeyPat
     many = [logs(claude("a"), resource={"x": f"{number}" * 1_500})["resourceLogs"][0] for number in range(9)]
     found = taken({"resourceLogs": many})
     assert [len(raw(each)["resourceLogs"]) for each in found.commands] == [5, 4]
-    refused = taken(logs(claude("a"), claude("b"), resource={"x": "x" * 300_000}))
+    refused = taken(logs(claude("a"), claude("b"), resource={f"x{number}": "x" * 3_000 for number in range(100)}))
     assert (refused.records, refused.faults.records) == ([], 2)
     assert "may have 262144" in (refused.faults.message or "")
+
+
+def test_a_long_text_of_a_resource_is_cut_and_what_stands_under_it_is_taken() -> None:
+    """Gemini names its command line there, with the whole prompt."""
+    command = ["gemini", "-p", 'Say "\u00e4" ' * 100_000]
+    listed = {"arrayValue": {"values": [{"stringValue": each} for each in command]}}
+    found = taken(logs(claude("a"), claude("b"), resource={"process.command_args": listed}))
+    assert (len(found.records), found.faults.records) == (2, 0)
+    assert len(found.commands[0].raw or "") < 10_000
+    shown = raw(found.commands[0])["resourceLogs"][0]["resource"]["attributes"][-1]["value"]["arrayValue"]["values"]
+    assert [each["stringValue"] for each in shown] == ["gemini", "-p", command[2][:1024]]
 
 
 # --- ids ------------------------------------------------------------------------------------------------------
@@ -212,8 +223,9 @@ def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
 def _with_head(head_bytes: int, sessions: int) -> dict[str, Any]:
     """An export of one record for each session under one resource."""
     export = logs(*[claude("api_request", {"session.id": f"s{number}"}) for number in range(sessions)])
-    attribute = {"key": "note", "value": {"stringValue": "x" * head_bytes}}
-    export["resourceLogs"][0].setdefault("resource", {}).setdefault("attributes", []).append(attribute)
+    notes = [min(4_000, head_bytes - start) for start in range(0, head_bytes, 4_000)]
+    attributes = [{"key": f"note {n}", "value": {"stringValue": "x" * size}} for n, size in enumerate(notes)]
+    export["resourceLogs"][0].setdefault("resource", {}).setdefault("attributes", []).extend(attributes)
     return export
 
 

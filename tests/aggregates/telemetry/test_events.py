@@ -112,8 +112,9 @@ def test_the_body_alone_names_the_event() -> None:
 
 
 def test_the_records_of_one_event_have_ids_of_their_own() -> None:
-    found = taken(logs(claude("user_prompt", {"command_name": "clear"})))
-    assert (found.kinds, {record.origin for record in found.records}) == (["prompt", "session_start"], {0})
+    stopped = {"tool_name": "Bash", "decision": "reject", "source": "user_abort"}
+    found = taken(logs(claude("tool_decision", stopped)))
+    assert (found.kinds, {record.origin for record in found.records}) == (["rejection", "interruption"], {0})
     assert len({record.record_id for record in found.records}) == 2
 
 

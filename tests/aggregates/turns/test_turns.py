@@ -205,7 +205,7 @@ CALM, ENDED, CLEARED, BY_PROMPT = (
     "start - -",
     "start/end@300 end -",
     "start/clear@300 clear -",
-    "start/clear@600 clear -",
+    "start/clear@600 clear",
 )
 
 
@@ -223,14 +223,15 @@ CALM, ENDED, CLEARED, BY_PROMPT = (
         "an end at the moment of a prompt": (None, "end@600", "start -/end@600 end"),
         "an end after all opens nothing": (None, "end@86400", "start - -/end@86400"),
         "an end before all closes nothing": (None, "end@-1", CALM),
-        "a clearing prompt": (1, "", BY_PROMPT),
+        "a clearing prompt is no turn": (1, "", BY_PROMPT),
         "a clear told twice": (1, "start:clear@660", BY_PROMPT),
-        "an end and then a clearing prompt": (1, "end@300", "start/end@300 clear -"),
-        "a clearing prompt and then an end": (1, "end@660", "start/clear@600 clear/end@660 end"),
+        "an end and then a clearing prompt": (1, "end@300", "start/end@300 end"),
+        "a clearing prompt and then an end": (1, "end@660", BY_PROMPT),
         "an end, and the clear that led to it": (None, "end@300 start:clear@305", CLEARED),
-        "an end, and the prompt that led to it": (1, "end@595", "start/clear@595 end/end@600 end"),
-        "an end and a clearing prompt later on": (1, "end@594.999999", "start/end@594 clear -"),
-        "a clearing prompt that is the first": (0, "", CALM),
+        "an end, and the prompt that led to it": (1, "end@595", "start/clear@595 clear"),
+        "an end and a clearing prompt later on": (1, "end@594.999999", "start/end@594 end"),
+        "a clearing prompt that is the first": (0, "", "start -"),
+        "a clearing prompt that is the last": (2, "", "start -/clear@1200"),
     },
 )
 def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
@@ -254,11 +255,13 @@ def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
     assert [turn.opening for turn in turns] == [known, "end"]
 
 
-def test_a_clear_that_belongs_to_an_end_before_the_tail_ends_with_it() -> None:
-    """The end itself is not at hand: how the turn opened tells it."""
-    captures = [capture(n, text=str(n), at_us=n * MINUTE, reading=prompt() if n else CLEAR) for n in range(2)]
-    turns, _ = build_turns(SESSION, captures, {}, [], openings={turn_id_from_capture(uuid(0)): "end"})
-    assert [(turn.opening, turn.closed_by) for turn in turns] == [("end", "end"), ("end", None)]
+def test_a_clear_answers_to_the_turn_that_it_ends() -> None:
+    """Beside it no trace of one is left: whoever names it finds what it ended."""
+    captures = [capture(n, text=str(n), at_us=n * MINUTE, reading=CLEAR if n else prompt()) for n in range(2)]
+    turns, aliases = build_turns(SESSION, captures, {}, [], openings={})
+    assert [(turn.closed_by, turn.made) for turn in turns] == [("clear", ())]
+    assert uuid(1) in aliases[0].ids
+    assert build_turns(SESSION, captures[1:], {}, [], openings={}) == ([], [])
 
 
 def test_a_turn_that_is_new_at_a_tails_beginning_opens_nothing() -> None:

@@ -154,7 +154,13 @@ def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
         assert msgspec.to_builtins(personal(read, scope)) == {
             "isPartial": False,
             "events": [],
-            "summary": {"totalEvents": 0, "estimatedHoursLost": 0.0, "byDetector": [], "totalApiRequests": 0},
+            "summary": {
+                "totalEvents": 0,
+                "estimatedHoursLost": 0.0,
+                "slowAnswerHours": 0.0,
+                "byDetector": [],
+                "totalApiRequests": 0,
+            },
             "recommendations": [],
         }
 
