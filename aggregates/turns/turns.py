@@ -107,9 +107,8 @@ def _by_author(ordered: Sequence[Capture]) -> tuple[list[Capture], list[Capture]
     A button may begin a session; it names nothing, since a prompt that proves to stand before it makes it none.
     """
     persons, made, begun = [], [], False
-    cleared = {each.host_prompt_id for each in ordered if _clears(each)}
     for capture in ordered:
-        if _clears(capture) or (capture.reading is None and capture.host_prompt_id in cleared - {None}):
+        if _clears(capture):
             made.append(capture)
             continue
         maker = None if capture.reading is None else capture.reading.maker

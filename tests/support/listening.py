@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+        for name, value in ({"Content_Length": str(len(body))} | headers).items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(body)

@@ -257,7 +257,7 @@ def late(story: str) -> Log:
         "a name twice": ("ask@0=0#twice ask@60=3 ask@120=8 ask@180=1#twice edit@1#twice request@240", "4:100", "-"),
         "an agent's text": ("ask@0=0 ask@60=3 ask@120=8 ask@180=0 edit@1#task ask@181=6#task ask@185=6", "4:0", "-"),
         "a prompt that is joined over others": ("log@0=0 ask@0.4=3 ask@0.7=8 ask@1=1 ask@1.5=0", "4:0", "-"),
-        "that a prompt was a clear": ("ask@0=0 ask@60=3 log@120#clears ask@120=4#clears", "2:0", "clear"),
+        "that a prompt was a clear": ("ask@0=0 ask@60=3 log@120=4#clears ask@120=4#clears", "2:0", "clear"),
         "one moment in two arcs": ("ask@0=0 ask@59 ask@59 split@59 ask@60 ask@61 ask@62", "2:0 4:0", "person -"),
         "merged as one begins": ("work@0=0 2work@60=3 3work@60=3 join@60 4work@120=8", "2:200 1:100 1:100", "- - - -"),
         "tiny prompts of an arc each": (
