@@ -313,9 +313,8 @@ def _with_openings(
             closings[index] = (closed_us, "clear")
     placed = []
     for index, turn in enumerate(turns):
-        closed_us, closed_by = closings.get(index, (None, None))
         before = closings.get(index - 1) if index else None
         opening = before[1] if before else None if known or index else "start"
-        opening = known.get(turn.turn_id, opening)
-        placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
+        opening, closed = known.get(turn.turn_id, opening), closings.get(index, (None, None))
+        placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed[0], closed_by=closed[1]))
     return placed
