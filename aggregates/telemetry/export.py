@@ -44,11 +44,11 @@ class Faults:
         self.message: str | None = None
 
     def add(self, place: str, error: Exception | str, records: int = 1) -> None:
-        """No records: they are kept, and something is said about them all the same."""
-        self.records += records
-        if self.message is None:
+        """No records: they are kept, and something is said about them unless others are lost."""
+        if self.message is None or (records and not self.records):
             hint = _HINT if isinstance(error, msgspec.ValidationError) else ""
             self.message = f"{place}: {error}{hint}"
+        self.records += records
 
 
 class _Raw(NamedTuple):

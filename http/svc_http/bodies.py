@@ -275,8 +275,8 @@ def _unreadable(data: bytes, error: Exception) -> str:
                 if isinstance(leaf, str) and _SURROGATE.search(leaf):
                     return f"{place} holds a lone surrogate, half of a character; send whole characters"
         except (ValueError, RecursionError):
-            return f"the request body is not JSON in UTF-8: {error}"
-    return f"the request body is not JSON: {error}"
+            pass
+    return f"the request body is not JSON in UTF-8: {error}"
 
 
 _PLACE_CHARACTERS_MAX = 200

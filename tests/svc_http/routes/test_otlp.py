@@ -93,7 +93,7 @@ async def test_a_large_export_is_taken_like_a_small_one(house: House, intake: Ca
 @pytest.mark.parametrize(
     ("path", "export", "rejected", "place"),
     [
-        ("/v1/logs", logs(claude("a"), BAD, None), {"rejectedLogRecords": "2"}, "logRecords[1]"),
+        ("/v1/logs", logs({"timeUnixNano": "soon"}, BAD, None), {"rejectedLogRecords": "2"}, "logRecords[1]"),
         ("/v1/traces", traces(span("a", {}), {"traceId": "x"}), {"rejectedSpans": "1"}, "spans[1]"),
         (
             "/v1/metrics",
