@@ -16,13 +16,16 @@ from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
 from aggregates.records.record import Record
+from aggregates.times import Window
 from projections.sub_sessions.listing import RealtimeRow, realtime
+from projections.telemetry.records import RecordsQuery, page
 from svc.actors.actors import AHEAD_EVENTS_MAX
 from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, open_service
 from svc.settings import Settings
 from svc.views.projector import Ticker
 from svc.views.views import POINTER
 from tests.support.household import Household, household
+from tests.support.otlp import claude, logs, taken
 
 TEXT = "Fix src/a.py and run pytest"
 MINUTE_US = 60 * 1_000_000
@@ -53,6 +56,18 @@ async def test_a_read_is_never_behind_its_callers_own_writes(house: Household) -
     for number in range(1, 21):
         await house.prompt(TEXT, session=f"s{number}")
         assert len(await rows(house)) == number
+
+
+async def test_telemetry_of_an_older_decoder_is_read_anew(house: Household) -> None:
+    """What it had not understood in an export is in the tables, and in what is read of the log for them."""
+    (made,) = taken(logs(claude("api_request", {"input_tokens": 5}), claude("user_prompt", {"prompt": TEXT}))).commands
+    assert isinstance(made, CaptureRecords)
+    bare = tuple(structs.replace(each, kind="other", input_tokens=None, text=None) for each in made.records)
+    older = structs.replace(made, **structs.asdict(house.owner), decoder_version=1, records=bare, words="")
+    await house.service.send(older)
+    found = await house.service.read(house.owner, page, "logs", RecordsQuery(window=Window(0, 2**62), limit=9))
+    assert [each.input_tokens for each in found.records if each.event_name == "api_request"] == [5]
+    assert [row.title for row in await rows(house)] == [TEXT]
 
 
 async def test_an_address_that_is_not_ascii_is_told_by_the_status(house: Household) -> None:
