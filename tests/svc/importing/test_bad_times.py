@@ -97,7 +97,6 @@ def test_killed_at_any_line_and_begun_again_it_shows_what_one_run_shows(tmp_path
     assert len(found[0][0]) == 3
 
 
-@pytest.mark.xfail(reason="a folder is passed over")
 def test_a_folder_and_a_file_that_may_not_be_read_are_named(server: Server, tmp_path: Path) -> None:
     sessions = tmp_path / "sessions"
     for name in ("open/a", "closed/b", "open/c"):
