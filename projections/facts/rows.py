@@ -89,6 +89,8 @@ _CONFLICTS = {
     ),
     # Of two answers the later one: the time stands first in the body.
     "answers": _replacing("agent_session_id content_digest received_at_us position body price", "excluded.body > body"),
+    # How a call ended may stand in a line that an earlier import had not.
+    "telemetry_records": _replacing("ok duration_ms position", "ok IS NULL AND excluded.ok IS NOT NULL"),
     "corrections": _replacing("position said", "excluded.position > position"),
     "judge_answers": _replacing("position body", "excluded.position > position"),
     # A report that was begun again is shown from when it was first begun.

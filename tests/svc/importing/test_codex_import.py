@@ -158,11 +158,13 @@ SEGMENTS = [THREAD, f"{THREAD[:-1]}a", f"{THREAD[:-1]}b"]
 
 
 async def told_by(actor: Actor) -> tuple[int, int, int]:
-    """The thread's prompts, its output and its calls, of what is in the log."""
+    """The thread's prompts, its output and its calls that ended, of what is in the log."""
     db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
     counted = "SELECT sum(output_tokens) FROM requests WHERE superseded = 0"
+    (ended,) = db.execute("SELECT count(*) FROM telemetry_records WHERE kind = 'tool' AND ok IS NOT NULL").fetchone()
     turns = session_turns(db, THREAD, 0)
-    return len(turns), db.execute(counted).fetchone()[0], sum(each.work.tool_calls for each in turns)
+    assert sum(each.work.tool_calls for each in turns) == ended
+    return len(turns), db.execute(counted).fetchone()[0], ended
 
 
 @pytest.mark.parametrize("ordinals", [True, False])
