@@ -23,7 +23,7 @@ from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, request_tokens, tool_draft
-from svc.importing.lines import decode_object, is_last, is_text, lines_of, pieces_of
+from svc.importing.lines import decode_object, is_last, lines_of, pieces_of
 
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
 KINDS_MAX = 100  # of what is passed over so many kinds are told apart
@@ -191,7 +191,7 @@ class Reader(ABC):
             pieces = [decode_object(raw)]
         except (ValueError, RecursionError) as error:
             fault, pieces = str(error), pieces_of(raw)
-            if not is_text(raw):
+            if isinstance(error, UnicodeDecodeError):
                 self.pass_over("bytes that are no UTF-8")
         is_end = is_last(raw)
         for index, piece in enumerate(pieces):

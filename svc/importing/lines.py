@@ -48,14 +48,6 @@ def is_last(raw: bytes) -> bool:
     return not raw.endswith(b"\n") and len(raw) <= LINE_BYTES_MAX
 
 
-def is_text(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def fitted(value: Any, kind: type[T], pass_over: Callable[[str], None]) -> T:
     """The value as one of this kind, each number that cannot be one left out. Raises `ValueError`."""
     while True:
