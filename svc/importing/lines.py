@@ -18,11 +18,11 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _LENIENT = json.JSONDecoder(strict=False, parse_constant=str)
 _BLANK = b" \t\r\n\0\xef\xbb\xbf"  # around an object: white space, NUL bytes after a power cut, byte order marks
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")  # within a text, where no server takes it
-_GAP = re.compile(r"[\s\ufeff\ufffd]*")
+_GAP = re.compile(r"[\s\0\ufeff]*")
 _START = re.compile(r'\{"')
 _STARTS_MAX = 100  # behind what is torn, an object is looked for at so many places
 _HEAD_BYTES = 64 * 1024
-_NUMBER = re.compile(r"Expected `(?:int|float)\b.* - at `\$\.([^`]+)`$")
+_UNUSABLE = re.compile(r"Expected `(?:int|float|object \| null).* - at `\$\.([^`]+)`$")
 _STEPS = re.compile(r"[^.\[\]]+")
 T = TypeVar("T")
 
@@ -49,12 +49,12 @@ def is_last(raw: bytes) -> bool:
 
 
 def fitted(value: Any, kind: type[T], pass_over: Callable[[str], None]) -> T:
-    """The value as one of this kind, each number that cannot be one left out. Raises `ValueError`."""
+    """The value as one of this kind, without numbers and accounts that cannot be such. Raises `ValueError`."""
     while True:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            told = _NUMBER.search(str(error))
+            told = _UNUSABLE.search(str(error))
             *above, last = _STEPS.findall(told[1]) if told else [""]
             holder = value
             for step in above:
@@ -84,7 +84,7 @@ def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:
     """The objects of a damaged line, and the texts between that are none; what is no UTF-8 is replaced."""
     if len(raw) > LINE_BYTES_MAX:
         return [raw[:_HEAD_BYTES].decode("utf-8", "replace")]
-    text = _texts(raw).decode("utf-8", "replace").replace("\0", "\ufffd")
+    text = _texts(raw).decode("utf-8", "replace")
     found, end = _whole(text, 0)
     pieces: list[dict[str, Any] | str] = [*found]
     for start in islice(_START.finditer(text, end), _STARTS_MAX):
@@ -109,5 +109,5 @@ def _whole(text: str, start: int) -> tuple[list[dict[str, Any]], int]:
             return found, start
         if not isinstance(value, dict):
             return found, start
-        found.append(value)
+        found.append(decode_object(json.dumps(value).encode()) if "\0" in text else value)
         start = end

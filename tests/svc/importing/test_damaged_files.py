@@ -124,6 +124,17 @@ def test_a_number_that_cannot_be_one_costs_itself(told: Any, input_tokens: int |
     assert reader.passed_over == ({} if told is None or input_tokens else {"unusable input_tokens": 1})
 
 
+@pytest.mark.parametrize(
+    ("told", "output_tokens", "name"),
+    [([7], None, "usage"), ("many", None, "usage"), (usage() | {"cache_creation": [7]}, 7, "cache_creation")],
+)
+def test_an_account_that_cannot_be_one_costs_itself(told: Any, output_tokens: int | None, name: str) -> None:
+    reader = reader_of("claude-code", "s.jsonl")
+    (exchange,) = reader.read(raw(user("u1", 0, "one"), said("a1", 1, "Done.", usage=told)))
+    assert [each.output_tokens for each in records([exchange], "request")] == [output_tokens]
+    assert (reader.torn, reader.passed_over) == ([], {f"unusable {name}": 1})
+
+
 async def test_links_to_folders_are_followed_and_no_file_is_read_twice(tmp_path: Path) -> None:
     """Not in circles, nor out of a pipe; what leads nowhere is named."""
     for name in ("home/projects", "elsewhere/shop"):
