@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.process import Server, init, serving, svc
 from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
+from tests.support.tables import lines_of
 
 pytestmark = [*NEEDS_REAL_DATA, pytest.mark.process]
 CASES = FOLDER / "cases"
@@ -26,71 +27,15 @@ UUIDS = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 class Case(NamedTuple):
     agent: str
-    right: tuple[dict[str, Any], ...]  # the figures of one of these
+    right: list[dict[str, Any]]  # the figures of one of these
     first: int | None = None  # how much of its file an earlier import has: so many lines, or bytes less than all
     below: str = "."  # the folder that is imported
     variable: str | None = None  # what names the folder instead
 
 
-def claude(*right: dict[str, Any], **how: Any) -> Case:
-    return Case("claude-code", right, **how)
-
-
-def codex(*right: dict[str, Any], **how: Any) -> Case:
-    return Case("codex", right, **how)
-
-
-REGIONAL, PLAIN, EITHER, UNKNOWN = (0.495,), (0.45,), (0.45, 0.495), ()
-PRICES = (  # dollars of each request of cc-prices, in order; what nobody can know is told as a bound, or not at all
-    *((7.5,), (15.0,), (8.25,), (3.75,), (7.7,), (10.0,), PLAIN, REGIONAL, REGIONAL, PLAIN, EITHER, EITHER, PLAIN),
-    *(PLAIN, UNKNOWN, (0.825,), UNKNOWN, (4.5,), (0.75,), (0.15,), PLAIN, REGIONAL, (0.12,)),
-)
-ONE = {"prompts": 1, "requests": 1, "torn": 0}
-TABLE = {
-    "cache-writes-inside-input/copilot": Case("copilot", ({"input": 1, "read": 35067, "write": 857, "output": 370},)),
-    "cache-writes-inside-input/codex": codex({"input": 200, "read": 2000, "write": 400, "output": 300}),
-    "cc-advisor": claude({"output of": {"sonnet": 50, "opus": 800}}, {"output": 50, "exact": False}),
-    "cc-asleep-mid-turn": claude(
-        {"prompts": 1, "answers": ["Ported."], "requests": 3, "output": 550, "edits": 2}, first=3
-    ),
-    "cc-bom": claude(ONE),
-    "cc-compaction-iteration": claude({"input": 203_000, "output": 4500}, {"exact": False}),
-    "cc-crlf": claude(ONE),
-    "cc-fork-mid-answer": claude({"prompts": 2, "requests": 3, "output": 2440}),
-    "cc-glued-objects": claude({"prompts": 2, "requests": 2, "answers": 2}, {"torn": 1, "answers": 0}),
-    "cc-last-line-smaller": claude({"requests": 1, "output": 900}),
-    "cc-latin1": claude({**ONE, "answers": ["Did it."]}, {"torn": 1, "answers": []}),
-    "cc-lunch-break": claude({"prompts": 1, "answers": ["Release build passes: 0 errors."], "output": 150}, first=2),
-    "cc-midstream-fallback": claude(
-        {"requests": 1, "models": ["claude-sonnet-5"], "output": 400, "write": 9000, "answers": ["The tax is 19 %."]}
-    ),
-    "cc-nul-run": claude({"prompts": 2, "requests": 2, "answers": ["Renamed.", "Also there."]}),
-    "cc-partial-then-queued": claude({"requests": 2, "output": 540}),
-    "cc-prices": claude({"goals": len(PRICES), "wrong prices": []}),
-    "cc-proxy-usage": claude({"requests": 4, "calls": 3, "answers": ["Done."], "torn": 0}),
-    "cc-refusal": claude({"prompts": 2, "cost": 0.001}, {"prompts": 2, "exact": False}),
-    "cc-resume-copy-newtimes": claude({"prompts": 2, "requests": 2, "output": 110}),
-    "cc-resume-copy-old": claude({"prompts": 3, "requests": 3, "output": 180}),
-    "cc-telemetry-other-session": claude({"prompts": 1, "requests": 1, "cost": 0.00105, "goals": 1}),
-    "cc-telemetry-other-session-same": claude({"prompts": 1, "requests": 1, "goals": 1}),
-    "cc-torn-tail": claude({"prompts": 2, "output": 30, "torn": 0}, first=-40),
-    "cc-two-config-dirs": claude({"prompts": 2}, {"refused as": "two folders"}, variable="CLAUDE_CONFIG_DIR"),
-    "cc-xdg": claude({"prompts": 1}, {"refused as": ".config/claude"}, below=".config/claude", variable="HOME"),
-    "codex-archived": codex({"prompts": 1, "output": 100}, variable="CODEX_HOME"),
-    "codex-code-mode-edits": codex({"prompts": 3, "edits": 3, "lines": [90, 60], "files": 3}),
-    "codex-items": codex(
-        {"prompts": 2, "answers": ["Rounded half up; 5 tests pass.", "Committed as 1a2b3c4."], "requests": 2}
-        | {"edits": 1, "lines": [2, 1], "calls of": {"exec_command": 1, "create_issue": 1}}
-    ),
-    "codex-items-aborted": codex({"prompts": 1, "requests": 1, "friction": True}),
-    "codex-lunch-break": codex({"prompts": 1, "answers": ["Nightly passes."], "output": 130}, first=7),
-    "codex-ordinal-twice": codex({"prompts": 1, "requests": 1, "output": 100, "answers": ["Ok."]}),
-    "codex-priority": codex({"cost": 2.8}, {"exact": False}),
-    "codex-response-items-only": codex({"prompts": 1, "requests": 1, "answers": ["Here it is."]}),
-    "codex-resume-segments": codex({"prompts": 24, "output": 16_841, "torn": 0}),
-    "copilot-shutdown-usage": Case("copilot", ({"output": 900}, {"output": None, "told": True}), below="session-state"),
-    "gemini-bootstrap": Case("gemini", ({"prompts": 2, "requests": 2, "answers": 2, "output": 100},)),
-}
+LINES = lines_of(Path(__file__).with_name("cases.txt"))
+TABLE = {name: Case(**json.loads(row)) for name, _, row in (line.partition(" ") for told, line in LINES if not told)}
+PRICES = [json.loads(line) for told, line in LINES if told]
 FAILS = {
     **dict.fromkeys(("cache-writes-inside-input/copilot whole", "cache-writes-inside-input/codex whole"), "writes"),
     **dict.fromkeys(("cc-advisor whole", "cc-compaction-iteration whole", "cc-refusal whole"), "what is billed"),
@@ -194,7 +139,7 @@ def bounds(goal: dict[str, Any]) -> tuple[int, int]:
 def fits(cost: float | None, at_least: int, at_most: int, dollars: Sequence[float]) -> bool:
     """A price is one of these, or says on which side of it the true one lies."""
     if cost is None:
-        return dollars not in ((7.5,), PLAIN, (0.75,), (0.15,))
+        return dollars not in ([7.5], [0.45], [0.75], [0.15])
     right = any(cost == pytest.approx(each) for each in dollars)
     below = at_least and (not dollars or cost <= max(dollars))
     return right or bool(below) or bool(at_most and (not dollars or cost >= min(dollars)))
