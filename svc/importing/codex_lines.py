@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
+from aggregates.telemetry.otlp import name
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
 from svc.importing.lines import fitted
@@ -133,10 +134,8 @@ class Body(msgspec.Struct, frozen=True):
         match self.type, self.result:
             case "exec_command_end", _:
                 return told if self.exit_code is None else self.exit_code == 0
-            case "mcp_tool_call_end", {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
-                return not failed
-            case "mcp_tool_call_end", {"isError": bool(failed)}:
-                return not failed
+            case "mcp_tool_call_end", {"Ok": {"isError": bool(bad)} | {"is_error": bool(bad)}} | {"isError": bool(bad)}:
+                return not bad
             case "mcp_tool_call_end", {"Ok": _} | {"Err": _}:
                 return "Ok" in self.result
             case "mcp_tool_call_end" | "patch_apply_end" | "dynamic_tool_call_end", _:
@@ -148,14 +147,14 @@ class Body(msgspec.Struct, frozen=True):
     def made(self) -> tuple[str | None, dict[str, Any]]:
         """What was called, by the event of its end alone: a script of the agent did."""
         told = self.invocation if isinstance(self.invocation, dict) else {}
-        name = {
+        called = {
             "exec_command_end": "exec_command",
             "patch_apply_end": "apply_patch",
             "mcp_tool_call_end": f"mcp__{told.get('server')}__{told.get('tool')}",
             "dynamic_tool_call_end": str(told.get("tool")),
         }.get(self.type)
         arguments = told.get("arguments") if self.command is None else {"command": self.command}
-        return name, arguments if isinstance(arguments, dict) else {}
+        return called, arguments if isinstance(arguments, dict) else {}
 
     @property
     def duration_ms(self) -> int | None:
@@ -224,9 +223,8 @@ def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None])
 def kind_of(line: Line) -> str:
     """What a line is called that has no meaning here."""
     payload = line.payload if isinstance(line.payload, dict) else {}
-    item = payload.get("item")
-    told = (line.type, payload.get("type"), item.get("type") if isinstance(item, dict) else None)
-    return " ".join(each for each in told if isinstance(each, str)) or "no type"
+    parts = [each for each in (payload, payload.get("item")) if isinstance(each, dict)]
+    return " ".join(filter(None, (line.type, *(name(each, "type") for each in parts)))) or "no type"
 
 
 def _written(message: dict[str, Any]) -> Body | None:
