@@ -27,13 +27,15 @@ class Spent(msgspec.Struct, frozen=True):
 
     requests: int = 0
     unpriced_requests: int = 0
-    lower_bound_requests: int = 0  # priced, but some of their cache writes may have cost more
+    lower_bound_requests: int = 0  # priced, but they may have cost more
+    upper_bound_requests: int = 0  # priced, but they may have cost less
     unmeasured_requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd_nano: int = 0
+    upper_bound_usd_nano: int = 0  # the part of the cost that may have been less; known of single requests only
     told_input_tokens: int = 0
     told_output_tokens: int = 0
     told_cache_read_tokens: int = 0
@@ -54,6 +56,10 @@ class Spent(msgspec.Struct, frozen=True):
     @property
     def priced_requests(self) -> int:
         return self.requests - self.unpriced_requests
+
+    @property
+    def least_usd(self) -> float | None:
+        return (self.cost_usd_nano - self.upper_bound_usd_nano) / NANO or None
 
     @property
     def cost_usd(self) -> float | None:
@@ -78,15 +84,17 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_COUNTS, _COLUMNS = 4, 4 + 2 * (len(_TOKENS) + 1)
+_COUNTS, _COLUMNS = 5, 5 + 2 * (len(_TOKENS) + 2)
 _SUMMED = Spent.__struct_fields__[: _COUNTS + len(_TOKENS) + 1]  # as a turn's `ModelUsage` has them
+_UPPER = "cost_kind = 'catalog_upper_bound'"
 SUMS = ", ".join(
     (
         "count(*)",
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
         "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
+        f"count(*) FILTER (WHERE {_UPPER})",
         f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
-        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano")),
+        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano", f"(CASE WHEN {_UPPER} THEN cost_usd_nano END)")),
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
@@ -109,8 +117,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     reason: CoverageReason = "complete"
     read_batches: int = 0
-    dropped_files: int = 0
-    """Files that were left out, whether for a budget or with a file of their day that could not be read."""
+    dropped_files: int = 0  # left out, for a budget or with a file of their day that could not be read
     unreadable_files: int = 0
 
 
@@ -173,17 +180,16 @@ def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> I
     for at_us, body in db.execute(query, bound(scope, window)):
         for usage in unpack(body, PromptDetail).usage:
             if usage.response_requests:
-                told = (usage.requests if getattr(usage, name) else 0 for name in _TOKENS)
+                told = {f"told_{name}": usage.requests if getattr(usage, name) else 0 for name in _TOKENS}
                 model = None if usage.model == UNKNOWN_MODEL else usage.model
-                yield at_us, model, Spent(*(getattr(usage, name) for name in _SUMMED), *told)
+                yield at_us, model, Spent(*(getattr(usage, name) for name in _SUMMED), **told)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The team's sums. A number that is not known whole is None."""
 
     cost_usd: float | None
-    lower_bound_cost_usd: float | None
-    """What was spent at the least, where the cost is not known whole or a price is a lower bound; else None."""
+    lower_bound_cost_usd: float | None  # at the least, where the cost is not known whole or a price is a bound
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None
@@ -208,7 +214,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     priced_requests: int | None
     unpriced_requests: int | None
-    lower_bound_requests: int | None  # of the priced ones: those whose cache writes may have cost more
+    lower_bound_requests: int | None  # of the priced ones: those that may have cost more
+    upper_bound_requests: int | None  # of the priced ones: those that may have cost less
     ratio: float | None  # priced of all; None where there are none
 
 
@@ -240,13 +247,13 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         spent = current.spent.get(developer_id, Spent())
         cost_usd = _cost_usd(spent, partial)
         share = cost_usd / total_usd if cost_usd is not None and total_usd else None
-        least = spent.cost_usd_nano / NANO if cost_usd is None and spent.cost_usd_nano else None
+        least = spent.least_usd if cost_usd is None and not partial else None
         own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd}
         own |= {"lower_bound_cost_usd": least, "share": share}
         members.append(spent.shown_as(Member, known=not partial, **own))
     ranked = all(member.cost_usd is not None for member in members)
-    at_least = (partial or total.unpriced_requests or total.lower_bound_requests) and total.cost_usd_nano > 0
-    least_usd = total.cost_usd_nano / NANO if at_least else None
+    inexact = partial or total.unpriced_requests or total.lower_bound_requests or total.upper_bound_requests
+    least_usd = total.least_usd if inexact else None
     rollup = {"cost_usd": total_usd, "lower_bound_cost_usd": least_usd, "is_estimate": True}
     ratio = None if partial or not total.requests else total.priced_requests / total.requests
     return TeamCost(

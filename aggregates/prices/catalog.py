@@ -33,13 +33,14 @@ Revision = Annotated[int, Meta(ge=1, le=REVISION_MAX)]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """US dollars per million tokens. null: nobody published a rate, so such tokens have no price."""
+    """US dollars per million tokens, or searches. null: nobody published a rate, so such tokens have no price."""
 
     input: Dollars | None  # input tokens beside those of the cache
     output: Dollars | None
     cache_read: Dollars | None
     cache_write_5m: Dollars | None
     cache_write_1h: Dollars | None = None  # null where the model knows only one kind of write
+    web_search: Dollars | None = None
 
     def __post_init__(self) -> None:
         if self.input is None and self.output is None:

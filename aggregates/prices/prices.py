@@ -3,27 +3,24 @@
 A rate of one dollar per million tokens is 10^9 femto-dollars a token, so sums are exact; the one rounding, half to
 even, is that of the whole sum to nano-dollars.
 
-The rules, besides those of the catalog's own fields:
-- Token classes do not overlap: `input_tokens` leave the cache out. Long context is decided by all input, read from and
-  written to the cache included, as the providers count it; then the whole request moves band.
-- A class that is used and has no rate leaves the request unpriced; nothing costs 0 because nobody knows its price.
-- Cache counts that were not observed are taken as none: agents leave them out where there is no cache. Where only input
-  or only output was observed, the other cost something unknown: a lower bound. Where neither was: unpriced.
-- Cache writes of unknown duration go at the five-minute rate, which makes a lower bound where an hour costs more.
+docs/wire.md says what makes a price a bound. Nothing costs 0 because nobody knows its price: a class of tokens that is
+used and has no rate leaves the request without one. Terms multiply what tokens cost, see terms.toml, and no searches.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from pkgutil import get_data
 from typing import Literal
 
 import msgspec
 
 from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
 
-Kind = Literal["catalog_estimate", "catalog_lower_bound"]
+Kind = Literal["catalog_estimate", "catalog_lower_bound", "catalog_upper_bound"]
 NAMES_REMEMBERED_MAX = 4_096  # ids, as agents report them, whose place in the catalog is remembered
 COST_NANO_MAX = 2**63 - 1  # what a table's integer holds: nine billion dollars
 _FEMTO_PER_NANO = 10**6
@@ -36,18 +33,16 @@ class Price(msgspec.Struct, frozen=True):
     catalog_revision: int
 
 
-class Unpriced(msgspec.Struct, frozen=True):
-    reason: str  # a short code, or the catalog's own reason
-
-
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one request, in classes that do not overlap; None: not observed."""
+    """What one request is billed for, tokens in classes that do not overlap; None: not observed."""
 
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None  # all of them, of any duration
     cache_write_1h_tokens: int | None = None
+    web_searches: int | None = None
+    terms: str | None = None  # as in `speed=fast service_tier=batch`
 
 
 _RATES = Rates.__struct_fields__  # the names of the classes, in the order of `_FemtoRates`
@@ -57,8 +52,7 @@ _FemtoRates = tuple[int | None, ...]  # femto-dollars a token, by class
 class _Segment(msgspec.Struct, frozen=True):
     from_us: int
     to_us: int | None
-    bands: tuple[tuple[int, _FemtoRates], ...]  # by the input they lie above, the lowest first
-    reason: str | None  # why there are none
+    bands: tuple[tuple[int, _FemtoRates], ...]  # by the input they lie above, the lowest first; none without a rate
 
 
 class PriceBook:
@@ -68,58 +62,79 @@ class PriceBook:
         self._segments: dict[str, tuple[_Segment, ...]] = {}
         self.lookup = lru_cache(NAMES_REMEMBERED_MAX)(self._lookup)  # of an id as agents decorate it; None: not listed
 
-    def price(self, model: str, at_us: int, usage: Usage) -> Price | Unpriced:
+    def price(self, model: str, at_us: int, usage: Usage) -> Price | None:
+        """None where there is no rate for something that was used, or the counts cannot be."""
         lookup = self.lookup(model)
+        if lookup is None and model.lower().endswith(_FAST):
+            terms = f"speed=fast {usage.terms or ''}"
+            return self.price(model[: -len(_FAST)], at_us, msgspec.structs.replace(usage, terms=terms))
         if lookup is None:
-            return Unpriced("unknown_model")
-        if not lookup.list_rates and lookup.model.status != "known":
-            return Unpriced(f"{lookup.model.status}_model")
-        if not lookup.list_rates:
-            served = lookup.provider
-            return Unpriced("no_list_price" if served.provider is not None else f"{served.status}_provider")
+            return None
         if lookup.external_model_id not in self._segments:
             self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
         segments = self._segments[lookup.external_model_id]
         held = (each for each in segments if each.from_us <= at_us and (each.to_us is None or at_us < each.to_us))
         segment = next(held, None)
-        if segment is None:
-            return Unpriced("no_list_price_at_that_time")
-        return self._priced(segment.bands, usage) if segment.reason is None else Unpriced(segment.reason)
+        return None if segment is None or not segment.bands else self._priced(lookup, segment.bands, usage)
 
     def _lookup(self, model: str) -> ExactLookup | None:
         plain = next(filter(None, map(self._lookups.get, spellings(model))), None)
         if plain is not None:
             return plain
         # `anthropic/claude-…` names the vendor and its id.
-        vendor, _, rest = model.strip().lower().partition("/")
+        vendor, _, rest = _GATEWAY.sub("", model.strip().lower()).partition("/")
         found = next(filter(None, map(self._lookups.get, spellings(rest))), None)
         return found if found is not None and found.provider.provider == vendor else None
 
-    def _priced(self, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | Unpriced:
-        if usage.input_tokens is None and usage.output_tokens is None:
-            return Unpriced("no_tokens_observed")
-        observed = [count for count in msgspec.structs.astuple(usage) if count is not None]
+    def _priced(self, lookup: ExactLookup, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | None:
+        observed = [count for count in msgspec.structs.astuple(usage) if isinstance(count, int)]
         writes, long = usage.cache_write_tokens, usage.cache_write_1h_tokens or 0
-        if min(observed) < 0 or (writes is not None and long > writes):
-            return Unpriced("inconsistent_token_counts")
+        neither = usage.input_tokens is None and usage.output_tokens is None
+        if neither or min(observed) < 0 or (writes is not None and long > writes):
+            return None
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
         short = 0 if writes is None else writes - long
         whole_input = input_tokens + read + long + short
         rates = next(rates for above, rates in reversed(bands) if whole_input > above)
         femto = 0
         counts = (input_tokens, usage.output_tokens or 0, read, short, long)
-        for name, tokens, rate in zip(_RATES, counts, rates, strict=True):
+        for tokens, rate in zip(counts, rates, strict=False):
             if tokens and rate is None:
-                return Unpriced(f"no_{name}_rate")
+                return None
             femto += tokens * (rate or 0)
-        cost = round(Fraction(femto, _FEMTO_PER_NANO))
+        *_, short_rate, long_rate, search_rate = rates
+        searches = usage.web_searches or 0
+        factor, dearer, cheaper = _factor(lookup.provider.provider, lookup.model.canonical_model_id, usage.terms or "")
+        whole = femto * factor + searches * (search_rate or 0)
+        cost = round(whole / _FEMTO_PER_NANO)
         if cost > COST_NANO_MAX:
-            return Unpriced("implausible_token_count")
-        *_, short_rate, long_rate = rates
+            return None
         part_missing = usage.input_tokens is None or usage.output_tokens is None
         unsure = usage.cache_write_1h_tokens is None and short > 0
-        lower = part_missing or (unsure and long_rate is not None and long_rate != short_rate)
-        return Price(cost, "catalog_lower_bound" if lower else "catalog_estimate", self.catalog_revision)
+        dearer |= part_missing or (unsure and long_rate is not None and long_rate != short_rate)
+        dearer |= searches > 0 and search_rate is None
+        if dearer and cheaper:
+            return None
+        kind: Kind = "catalog_lower_bound" if dearer else "catalog_upper_bound" if cheaper else "catalog_estimate"
+        return Price(cost, kind, self.catalog_revision)
+
+
+_TERMS = tomllib.loads((get_data(__name__, "terms.toml") or b"").decode())
+
+
+@lru_cache(NAMES_REMEMBERED_MAX)
+def _factor(provider: str | None, model: str | None, told: str) -> tuple[Fraction, bool, bool]:
+    """By what terms multiply list prices; whether terms of an unknown factor make it dearer, and whether cheaper."""
+    factor, unknown = Fraction(1), set()
+    factors: dict[str, dict[str, float]] = _TERMS.get(provider or "", {})
+    for term in set(told.split()):
+        known: dict[str, float] = next((by_model for terms, by_model in factors.items() if term in terms.split()), {})
+        one = known.get(model or "any", known.get("any"))
+        if one is None:
+            unknown.add(term in _TERMS["discounts"])
+        else:
+            factor *= Fraction(str(one))
+    return factor, False in unknown, True in unknown
 
 
 @lru_cache(maxsize=4)
@@ -130,9 +145,9 @@ def price_book(snapshot: Snapshot) -> PriceBook | None:
 
 def _segment(each: ListRate) -> _Segment:
     if each.rate is None:
-        return _Segment(each.from_us, each.to_us, (), each.unpriced_reason)
+        return _Segment(each.from_us, each.to_us, ())
     long = tuple((band.above_input_tokens, _femto(band)) for band in each.rate.long_context)
-    return _Segment(each.from_us, each.to_us, ((-1, _femto(each.rate)), *long), None)
+    return _Segment(each.from_us, each.to_us, ((-1, _femto(each.rate)), *long))
 
 
 def _femto(rates: Rates) -> _FemtoRates:
@@ -143,14 +158,19 @@ def _femto(rates: Rates) -> _FemtoRates:
     )
 
 
-# How agents decorate the ids of models, and how the decoration comes off again: a fixed list, tried in this order after
-# the id as it is, each on what the one before it left. Nothing is guessed: somebody writes every form below, and it
-# names the same model at the same list price. A catalog that lists the decorated id itself is asked for that first.
-#
-# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `models/…`, `publishers/google/models/…`,
-# `arn:aws:bedrock:…/…`: a path. `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated.
+# How agents decorate the ids of models: a fixed list, tried in this order after the id as it is, each on what the one
+# before it left. Nothing is guessed: every form below is in use, and names the same model at the same list price.
+# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `openrouter/…`, `bedrock/us-east-1/…`,
+# `vertex_ai/…`: by which gateway. `models/…`, `publishers/google/models/…`, `arn:aws:bedrock:…/…`: a path.
+# `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated. Of an id with `…-fast` that is
+# not listed, fast is a term.
 
+_FAST = "-fast"
 _WINDOW = re.compile(r"\[1m\]$")
+_GATEWAY = re.compile(
+    r"^(?:openrouter|vertex_ai|google-vertex(?:-anthropic)?"
+    r"|(?:amazon-)?bedrock(?:/(?:converse|invoke))?(?:/[a-z]{2}(?:-[a-z]+)+-\d)?)/"
+)
 _PATH = re.compile(r"^(?:models|publishers|projects|arn:aws[^/]*)/(?:.*/)?")
 _BEDROCK_ID = re.compile(r"^(?:[a-z-]{2,8}\.)?[a-z]+\.[a-z]")
 _BEDROCK_VERSION = re.compile(r"(?:-v\d{1,2})?(?::\d{1,2})?$")
@@ -162,7 +182,7 @@ def spellings(model: str) -> Iterator[str]:
     yield model
     text = _WINDOW.sub("", model.strip().lower())
     yield text
-    text = _PATH.sub("", text)
+    text = _PATH.sub("", _GATEWAY.sub("", text))
     yield text
     if _BEDROCK_ID.match(text):
         text = _BEDROCK_VERSION.sub("", text)

@@ -56,8 +56,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     stand there; the first record of each origin stands for it in telemetry reads. None for a transcript line."""
     prompt_id: str | None = None  # the agent's own id of the prompt this belongs to
     text: Span | None = None  # prompt, response, error or end-of-session text
-    source: str | None = None
-    """session_start: startup, resume, clear, compact, or `OF_SUB_AGENT`; session_end: the reason."""
+    source: str | None = None  # of session_start: startup, resume, clear, compact, `OF_SUB_AGENT`; of session_end: why
 
     model: str | None = None
     input_tokens: int | None = None  # uncached input only
@@ -65,6 +64,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None  # all cache writes, whatever their duration
     cache_write_1h_tokens: int | None = None  # the part of the cache writes that lasts an hour, where the agent says so
+    web_searches: int | None = None  # that the provider made for it, and bills beside the tokens
+    terms: str | None = None  # under which it is billed where that is not as usual: `speed=fast service_tier=batch`
     cost_usd_nano: int | None = None  # as the agent reported it, in nano-dollars
     request_id: str | None = None
     duration_ms: int | None = None
@@ -110,11 +111,9 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     unit: str | None = None
     temporality: Literal["delta", "cumulative"] | None = None
     monotonic: bool | None = None
-    start_us: int | None = None
-    """Where the interval of a sum or distribution starts; a cumulative series starts anew when it changes."""
+    start_us: int | None = None  # where the interval of a sum or distribution starts; a change starts a series anew
     value: float | None = None  # of a gauge or sum; a distribution's numbers stand in the raw export
-    series: str = ""
-    """Digest of the resource, scope, metric name and attributes: points of one series can be differenced."""
+    series: str = ""  # digest of resource, scope, name and attributes: points of one can be differenced
     meaning: PointMeaning | None = None
     model: str | None = None
 

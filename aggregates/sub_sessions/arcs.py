@@ -41,8 +41,7 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     continuations: tuple[BoundaryVerdict, ...] = ()  # what text models said where they saw no boundary within it
     unsure: tuple[tuple[UUID, float], ...] = ()
     """The turns within it before which the embedded judge hardly saw no boundary, with the chance that there is one."""
-    end_chance: float | None = None
-    """Where the embedded judge hardly saw a boundary behind it: the chance that there is one."""
+    end_chance: float | None = None  # of a boundary behind it, where the embedded judge hardly saw one
     parted: bool = False  # whether a person said that the session's next turn opens another one
 
     @property

@@ -266,7 +266,8 @@ def conclude(
         outcome=judging.answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
-        totals={name: sum(getattr(row, name) for row in usage) for name in SUMMED},
+        totals={name: sum(getattr(row, name) for row in usage) for name in SUMMED}
+        | {"failed_requests": sum(turn.work.failed_requests for turn in turns)},
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=None if goal is None else captured[goal.lead.turn_id],
         asked=asked,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from aggregates.records.record import LABEL_CHARACTERS_MAX, RecordKind
 from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
 from aggregates.telemetry import otlp
-from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, cache_writes, inside, terms
 from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text, usd_nano
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
@@ -52,14 +52,10 @@ def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(event.attributes, "cost_usd"), count(event.attributes, "cost_usd_micros")
-    told = _asked(
-        event,
-        duration_ms="duration_ms",
-        input_tokens="input_tokens",
-        output_tokens="output_tokens",
-        cache_read_tokens="cache_read_tokens",
-        cache_write_tokens="cache_creation_tokens",
-    )
+    same = ("duration_ms", "input_tokens", "output_tokens", "cache_read_tokens")
+    told = _asked(event, **dict(zip(same, same, strict=True)))
+    written, short, long = (count(event.attributes, f"cache_creation_{part}tokens") for part in ("", "5m_", "1h_"))
+    told |= cache_writes(written, short, long) | {"terms": terms(event.attributes)}
     cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
     return event.only("request", cost_usd_nano=cost, sidechain=_is_chore(event.attributes), **told)
 
@@ -135,12 +131,10 @@ def _codex_stream(event: SourceEvent) -> list[RecordDraft]:
     if kind == "response.failed":
         told = event.told(model="model", duration_ms="duration_ms")
         return event.error(text(attributes, "error.message"), None, **told)
-    keys = ("input_token_count", "cached_token_count", "output_token_count")
-    tokens = request_tokens(*(count(attributes, key) for key in keys))
-    if kind != "response.completed" or (count(attributes, keys[0]) is None and tokens["output_tokens"] is None):
+    counts = [count(attributes, f"{part}_token_count") for part in ("input", "cached", "cache_write", "output")]
+    if kind != "response.completed" or counts[0] is counts[-1] is None:
         return event.other(**event.told(duration_ms="duration_ms"))
-    told = event.told(model=("model", "slug"), cache_write_tokens="cache_write_token_count")
-    return event.only("request", **told, **tokens)
+    return event.only("request", **event.told(model=("model", "slug")), **inside(*counts), terms=terms(attributes))
 
 
 def _codex_decision(event: SourceEvent) -> list[RecordDraft]:
@@ -199,7 +193,8 @@ def called(tool: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 # The Gemini CLI: its API counts a model's thoughts beside its answer and bills both as output, so output is their sum.
-# Cached tokens are part of the prompt's. `gen_ai.client.inference.operation.details` tells the same request again.
+# Cached tokens are part of the prompt's; what built-in tools brought in is input, too, and stands beside it.
+# `gen_ai.client.inference.operation.details` tells the same request again.
 
 _ABORTED = re.compile(
     r"\A(?:exception )?(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted)"
@@ -216,7 +211,9 @@ def _gemini_response(event: SourceEvent) -> list[RecordDraft]:
         return _gemini_error(event)
     whole, cached = count(attributes, "input_token_count"), count(attributes, "cached_content_token_count")
     output, thoughts = count(attributes, "output_token_count"), count(attributes, "thoughts_token_count")
-    told = request_tokens(whole, cached, output if output is None else output + (thoughts or 0))
+    brought = count(attributes, "tool_token_count") or 0
+    whole = whole if whole is None else whole + brought
+    told = inside(whole, cached, None, output if output is None else output + (thoughts or 0))
     told |= event.told(model="model", duration_ms="duration_ms")
     return event.only("request", status_code=status, sidechain=_is_helper(attributes), **told)
 
@@ -257,7 +254,7 @@ def _gemini_command(event: SourceEvent) -> list[RecordDraft]:
 
 def _stop_failure(event: SourceEvent) -> list[RecordDraft]:
     status = STATUSES.get(text(event.attributes, "error") or "")
-    return event.error(text(event.attributes, "error.message", "error"), status)
+    return event.error(text(event.attributes, "error.message", "error"), status, source="hook")
 
 
 class _Vocabulary(msgspec.Struct):

@@ -1,7 +1,7 @@
 """What is drafted of an agent's work: records with their texts, and the exchanges of a session file."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ from aggregates.event import Reason, Refused, Reply
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, count, identifier, name, text
+from aggregates.telemetry.otlp import Attributes, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
 from aggregates.times import INSTANT_MAX_US
 
@@ -36,10 +36,69 @@ def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed
     return RecordDraft(told, path=known.path, command=known.command, input_key=known.key, more=more)
 
 
-def request_tokens(whole: int | None, cached: int | None, output: int | None) -> dict[str, Any]:
-    """Of an agent whose input includes what was cached; unknown where the counts contradict each other."""
-    uncached = whole if whole is None or cached is None else whole - cached if whole >= cached else None
-    return {"input_tokens": uncached, "output_tokens": output, "cache_read_tokens": cached}
+# An agent's account of a request. `inside`: what the cache read and wrote is part of the input (OpenAI, Gemini,
+# Copilot, AI SDK 6). `beside`: it is not (Anthropic).
+
+_TERMS = ("speed", "service_tier", "inference_geo")
+_AS_USUAL = ("standard", "normal", "default", "auto", "not_available", "global", "on_demand")
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
+_ANSWERS = ("message", "fallback_message")
+
+
+def terms(told: Mapping[str, Any]) -> str | None:
+    """Speed, tier and region that are not the usual ones, as in `speed=fast service_tier=batch`."""
+    said = {key: "_".join((name(dict(told), key) or "").lower().split()) for key in _TERMS}
+    return " ".join(f"{key}={value}" for key, value in said.items() if value and value not in _AS_USUAL) or None
+
+
+def inside(
+    whole: int | None, read: int | None, written: int | None, output: int | None, uncached: int | None = None
+) -> dict[str, Any]:
+    """The kinds add up to the whole input; unknown is what contradicts it."""
+    rest = uncached if whole is None else whole - (read or 0) - (written or 0)
+    if written is None and rest is not None and uncached is not None and rest > uncached:
+        written, rest = rest - uncached, uncached
+    return dict(zip(_COUNTS, (None if (rest or 0) < 0 else rest, output, read, written), strict=False))
+
+
+def cache_writes(written: int | None, short: int | None, long: int | None) -> dict[str, Any]:
+    """All of them, and those for an hour; what one of the three counts lacks follows from the others."""
+    if written is None and (short, long) != (None, None):
+        written = (short or 0) + (long or 0)
+    if long is None and written is not None and short is not None:
+        long = max(0, written - short)
+    return {"cache_write_tokens": written, "cache_write_1h_tokens": long}
+
+
+def beside(told: dict[str, Any], model: str | None) -> list[dict[str, Any]]:
+    """The message, with all of its own passes where its sums tell fewer; then passes that they leave out."""
+    listed = told.get("iterations")
+    passes = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    answered = _ANSWERS[any(each.get("type") == _ANSWERS[1] for each in passes)]
+    own = [each for each in passes if each.get("type") == answered and (each.get("model") or model) == model]
+    message = _account(told, model)
+    for kind in _COUNTS:
+        known = [part[kind] for part in (_account(each, model) for each in own) if part[kind] is not None]
+        message[kind] = max(message[kind] or 0, sum(known)) if known else message[kind]
+    requests = [message]
+    for each in passes:
+        declined = each.get("type") in _ANSWERS
+        if each in own or (declined and not count(each, "output_tokens")):
+            continue  # who declines before a word is said bills nothing
+        other = name(each, "model") or (None if declined else model)
+        speed = told.get("speed") if other == model else None
+        part = _account(each, other) | {"terms": terms({**told, "speed": speed, **each})}
+        requests += [part] if any(part[kind] for kind in _COUNTS) else []
+    return requests
+
+
+def _account(told: dict[str, Any], model: str | None) -> dict[str, Any]:
+    writes, tools = json_object(told.get("cache_creation")), json_object(told.get("server_tool_use"))
+    spans = (count(writes, f"ephemeral_{span}_input_tokens") for span in ("5m", "1h"))
+    counts = (count(told, key) for key in ("input_tokens", "output_tokens", "cache_read_input_tokens"))
+    billed = {"model": model, "web_searches": count(tools, "web_search_requests"), "terms": terms(told)}
+    written = cache_writes(count(told, "cache_creation_input_tokens"), *spans)
+    return dict(zip(_COUNTS, counts, strict=False)) | written | billed
 
 
 BATCH_RECORDS_MAX = 200

@@ -11,6 +11,7 @@ beside them. opencode makes a call for each step of an answer: only one that end
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.agents import Agent
-from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, beside, inside, terms
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
@@ -61,8 +62,15 @@ def _request(event: SourceEvent, names: _Names, *, sidechain: bool = False) -> l
     if event.failed:
         message = event.message or text(attributes, "error.message", "error.type")
         return event.error(message, count(attributes, "http.response.status_code"), **told)
-    tokens = request_tokens(*(count(attributes, *names[what]) for what in ("input", "cached", "output")))
-    return event.only("request", **event.told(cache_write_tokens=names["cache_write"]), **told, **tokens)
+    provider = json_object(attributes.get("ai.response.providerMetadata"))
+    raw = json_object(json_object(provider.get("anthropic")).get("usage"))
+    if raw:
+        first, *passes = beside(raw, told["model"])
+        more = [event.only("request", suffix=f"#{at}", **told | each) for at, each in enumerate(passes, 1)]
+        return [*event.only("request", **told | first), *chain.from_iterable(more)]
+    counts = (count(attributes, *names.get(what, ())) for what in ("input", "cached", "cache_write", "output", "fresh"))
+    tier = text(attributes, *names["tier"]) or json_object(provider.get("openai")).get("serviceTier")
+    return event.only("request", **told, **inside(*counts), terms=terms({"service_tier": tier}))
 
 
 def _tool(event: SourceEvent, names: _Names, agent: str, said: object, *, ok: bool) -> list[RecordDraft]:

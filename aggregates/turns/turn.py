@@ -67,6 +67,7 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     lines_added: int = 0
     lines_removed: int = 0  # of a `lines` observation
     lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
+    upper_bound: bool = False  # whether a discount is told that could not be taken off
 
 
 SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
@@ -85,6 +86,7 @@ class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
     cache_write_tokens: int | None
     cost_usd_nano: int | None
     lower_bound: bool = False
+    upper_bound: bool = False
 
     def answered_us(self, prompted_us: int) -> int:
         """As the client said, else the prompt's time and the time it took, else the time of receipt."""
@@ -183,9 +185,10 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     cache_write_tokens: int
     cost_usd_nano: int
     unpriced_requests: int
-    lower_bound_requests: int = 0  # priced, but some of their cache writes may have cost more
+    lower_bound_requests: int = 0  # priced, but they may have cost more
     response_requests: int = 0  # how many of the requests a response capture told, no request log covering the turn
     unmeasured_requests: int = 0  # how many told no tokens of any kind
+    upper_bound_requests: int = 0  # priced, but they may have cost less
 
     @property
     def tokens(self) -> int:
@@ -216,6 +219,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     observed: bool = False  # whether any telemetry or transcript line covers it; else no zero above is known
     reverted: tuple[Parts, ...] | None = None  # what was taken back; none: whatever there was; None: nothing was
     unknown_calls: int = 0  # calls of tools whose names do not say what they do, or of which nothing was told
+    failed_requests: int = 0  # that their agent told of; they have neither tokens nor a price
 
     @property
     def changed_files(self) -> frozenset[int]:
@@ -246,8 +250,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     elapsed_ms: int | None
     words_start: int = 0  # where the prompt begins in the words of its fact; a log record's lies among other texts
     from_log: bool = False  # whether the prompt was read from telemetry, no plugin capture being there
-    made: tuple[str, ...] = ()
-    """What an agent wrote in a person's place within it, as `PromptReading.maker` says; each once for each time."""
+    made: tuple[str, ...] = ()  # what an agent wrote in a person's place within it, as `PromptReading.maker` says
 
 
 # The sum of what an agent did, within one turn or several.
@@ -283,6 +286,7 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         observed=True,
         reverted=taken_back(taken) if taken else None,
         unknown_calls=sum(tool.effect == "other" for tool in done),
+        failed_requests=sum(each.kind == "error" and each.source is None for _, each in seen),
     )
 
 
@@ -316,7 +320,7 @@ def usage_of(requests: Iterable[Observation | CapturedResponse]) -> tuple[ModelU
         tokens = tokens_of(each)
         cost, by_response = each.cost_usd_nano, isinstance(each, CapturedResponse)
         known = (cost or 0, cost is None, each.lower_bound, by_response, tokens == (None,) * len(tokens))
-        counts = (1, *(count or 0 for count in tokens), *known)
+        counts = (1, *(count or 0 for count in tokens), *known, each.upper_bound)
         before = sums.get(each.model or UNKNOWN_MODEL) or [0] * len(counts)
         sums[each.model or UNKNOWN_MODEL] = [*map(add, before, counts)]
     return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))

@@ -52,12 +52,13 @@ Days = Annotated[int, Field(ge=1, le=DAYS_MAX, description="The last so many day
 _V3 = "/v1/score_v3"
 _DAY = (
     "date timezone crushed_count decided_count undecided_count interval trivia_count prompts apg tokens cost_usd "
-    "unpriced_requests active_seconds throttle_hours"
+    "unpriced_requests lower_bound_requests upper_bound_requests active_seconds throttle_hours"
 )
 _GOAL = "sub_session_id title intent_class letter_grade started_at turns cost_usd unpriced_requests undecided_reason"
 _SKILL = "per_boolean per_boolean_counts per_boolean_one_sided per_boolean_unsure skill_index worst_pillar sample_count"
 _MODEL = (
-    "model intentClass subSessions qualifying crushed undecided totalTokens costUsd unpricedRequests lowerBoundRequests"
+    "model intentClass subSessions qualifying crushed undecided totalTokens costUsd unpricedRequests "
+    "lowerBoundRequests upperBoundRequests"
 )
 _PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 _CALL = "svc.call"  # where a message bears whose request it is

@@ -50,6 +50,7 @@ class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
     unpriced_requests: int = 0
     lower_bound_requests: int = 0
     unmeasured_requests: int = 0
+    upper_bound_requests: int = 0
 
 
 class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
@@ -82,7 +83,7 @@ def work_by_file(turns: Iterable[Turn]) -> list[list[tuple[Turn, FileWork]]]:
     return [found[digest] for digest in sorted(found)]
 
 
-def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
+def model_totals(turns: Sequence[Turn]) -> list[ModelTotals]:
     """Of every model that was asked; without any known request, of none by name."""
     usages: dict[str, list[ModelUsage]] = {}
     for usage in (usage for turn in turns for usage in turn.work.usage):
@@ -96,7 +97,7 @@ def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
         )
         for model, own in usages.items()
     ]
-    return totals or [ModelTotals(None)]
+    return totals or [ModelTotals(None, reported=any(turn.work.failed_requests for turn in turns))]
 
 
 def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:

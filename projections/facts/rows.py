@@ -75,7 +75,8 @@ def _replacing(columns: str, where: str, *others: str) -> str:
     return f"ON CONFLICT DO UPDATE SET {values} WHERE {where}"
 
 
-_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_BILLED = Usage.__struct_fields__
+_COUNTED = _BILLED[:4]
 _MORE_TOKENS = "({}) > ({})".format(
     *(", ".join(f"coalesce({row}{name}, -1)" for name in _COUNTED) for row in ("excluded.", ""))
 )
@@ -83,7 +84,7 @@ _CONFLICTS = {
     "arrivals": _replacing("last_us", "excluded.last_us > last_us"),
     "observations": _replacing("prompt_id position body price twin rank", "excluded.body > body"),
     "requests": _replacing(
-        f"{' '.join(_COUNTED)} model cost_usd_nano cost_kind catalog_revision position",
+        f"{' '.join(_BILLED)} model cost_usd_nano cost_kind catalog_revision position",
         _MORE_TOKENS,
         "changed_position = max(changed_position, excluded.changed_position)",
     ),
@@ -216,17 +217,12 @@ def book_of(db: sqlite3.Connection, revision: int, before_position: int = END_PO
 
 
 def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage) -> Price | None:
-    if book is None or model is None:
-        return None
-    found = book.price(model, at_us, usage)
-    return found if isinstance(found, Price) else None
+    return None if book is None or model is None else book.price(model, at_us, usage)
 
 
 def answer_price(book: PriceBook | None, answer: CapturedResponse, at_us: int) -> Price | None:
-    if answer.cost_usd_nano is not None:
-        return None
-    counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
-    return price_of(book, answer.model, at_us, Usage(*counts))
+    usage = Usage(*(getattr(answer, name) for name in _COUNTED))
+    return None if answer.cost_usd_nano is not None else price_of(book, answer.model, at_us, usage)
 
 
 _Priced = TypeVar("_Priced", Observation, CapturedResponse)
@@ -238,15 +234,14 @@ def priced(kind: type[_Priced], body: bytes, price: bytes | None) -> _Priced:
     if price is None:
         return seen
     given = unpack(price, Price)
-    lower_bound = given.kind == "catalog_lower_bound"
-    return msgspec.structs.replace(seen, cost_usd_nano=given.cost_usd_nano, lower_bound=lower_bound)
+    lower, upper = (given.kind == f"catalog_{bound}_bound" for bound in ("lower", "upper"))
+    return msgspec.structs.replace(seen, cost_usd_nano=given.cost_usd_nano, lower_bound=lower, upper_bound=upper)
 
 
 # A repricing gives requests and captured responses without a price one of a named revision; what has one keeps it.
 
-_TOKENS = "input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens"
 _UNPRICED = f"""
-SELECT developer_id, record_id, agent_session_id, model, at_us, {_TOKENS} FROM requests
+SELECT developer_id, record_id, agent_session_id, model, at_us, {", ".join(_BILLED)} FROM requests
 WHERE organization_id = ? AND at_us >= ? AND at_us < ? AND cost_usd_nano IS NULL
     AND failed = 0 AND position < ?
 """
@@ -265,8 +260,8 @@ def reprice(db: sqlite3.Connection, repricings: Iterable[Reprice], rows: Rows) -
     """Price what each repricing found without a price at its place in the log, and note in `rows` what it touched."""
     for repricing in repricings:
         book = book_of(db, repricing.catalog_revision, repricing.position)
-        for developer, record, session, model, at_us, *tokens in db.execute(_UNPRICED, repricing.asked).fetchall():
-            price = price_of(book, model, at_us, Usage(*tokens))
+        for developer, record, session, model, at_us, *billed in db.execute(_UNPRICED, repricing.asked).fetchall():
+            price = price_of(book, model, at_us, Usage(*billed))
             if price is None:
                 continue
             given = (price.cost_usd_nano, price.kind, price.catalog_revision, repricing.position)

@@ -21,8 +21,8 @@ REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
-_MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *_TOKENS)
+_BILLED = Usage.__struct_fields__
+_MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *_BILLED)
 _NAMED = attrgetter("name", "kind", "unit", "temporality")
 _COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
 """Fields that stand together in the columns of a request, and of a metric point."""
@@ -63,7 +63,7 @@ def add_records(
             rows.formers.append({**former, "developer": batch.developer_id, "position": position})
         price = None
         if record.kind == "request" and record.cost_usd_nano is None:  # by the catalog, where its agent did not say
-            price = price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _TOKENS)))
+            price = price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _BILLED)))
         if record.kind in ("request", "error") and record.name != STOP_FAILURE:
             rows.requests.append(_request(record, at_us, batch, price))
         if session is not None:
@@ -241,10 +241,11 @@ def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -
                 for report in reports:
                     _write(db, session, report, report in worse, since)
             else:
-                # The first counts. Another stopped counting where the first better one stood in the log.
+                # The first counts, with its own passes. Another stopped counting where the first better one stood.
                 for index, report in enumerate(reports[1:], 1):
                     since = max(report.position, min(better.position for better in reports[:index]))
-                    _write(db, session, report, True, since)
+                    apart = not report.record_id.startswith(f"{reports[0].record_id}#")
+                    _write(db, session, report, apart, since)
             touched += [(session, report.at_us) for report in reports]
     return touched
 

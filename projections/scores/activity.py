@@ -49,8 +49,7 @@ class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     edits: int  # 0: only looked at
     lines_added: int | None  # None where some edit came without its lines
     lines_removed: int | None
-    edits_without_lines: int
-    """Edits in turns that reported no changed line of this file at all: their lines are unknown."""
+    edits_without_lines: int  # in turns that reported no changed line of this file: their lines are unknown
     last_touched_at: str
 
 
@@ -71,6 +70,7 @@ class ModelTask(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lower_bound_cost_usd: float | None  # what is known of it then
     unpriced_requests: int
     lower_bound_requests: int  # how many of the priced requests may have cost more
+    upper_bound_requests: int  # … and how many less
 
 
 def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> TaskTimes:
@@ -177,7 +177,9 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
         tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
         asked = [each for _, each in rows]
         unreported, unpriced = sum(not each.reported for each in asked), sum(each.unpriced_requests for each in asked)
-        asks, known_usd = any(each.requests for each in asked), sum(each.cost_usd_nano for each in asked) / goals.NANO
+        upper = sum(each.upper_bound_requests for each in asked)
+        asks = any(each.requests or each.reported for each in asked)
+        known_usd = sum(each.cost_usd_nano for each in asked) / goals.NANO
         shown.append(
             ModelTask(
                 model=model,
@@ -191,9 +193,10 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
                 total_tokens=None if unreported else sum(each.tokens for each in asked),
                 unreported_sub_sessions=unreported,
                 cost_usd=known_usd if asks and not unpriced else None,
-                lower_bound_cost_usd=known_usd if unpriced and known_usd else None,
+                lower_bound_cost_usd=known_usd if unpriced and known_usd and not upper else None,
                 unpriced_requests=unpriced,
                 lower_bound_requests=sum(each.lower_bound_requests for each in asked),
+                upper_bound_requests=upper,
             )
         )
     return shown
@@ -226,8 +229,7 @@ class FlagRow(msgspec.Struct, frozen=True):
     kind: FlagKind
     detected_at: str
     agent_session_id: str | None
-    score_v3_sub_session_id: str | None
-    """That which holds the turn by which it fired, as things stand; None for what is about no turn."""
+    score_v3_sub_session_id: str | None  # which holds the turn by which it fired; None: about no turn
     count: int
     window_seconds: int
     details: dict[str, int | str]
@@ -314,12 +316,12 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     cost_usd: float | None
     unpriced_requests: int
     lower_bound_requests: int
+    upper_bound_requests: int
     active_seconds: float
     throttle_hours: float | None  # None where the day holds more requests than one read may look at
     narrative: str | None  # of a text model; else `narrative_status` says why there is none
     narrative_status: NarrativeStatus
-    unknown_agents: tuple[str, ...] = ()
-    """What svc cannot read, and therefore counts nowhere above: as it came since the server started."""
+    unknown_agents: tuple[str, ...] = ()  # what svc cannot read, and counts nowhere above, since the server started
 
 
 def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: Window) -> TodaySummary:
@@ -327,14 +329,15 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
     rate, graded = score(reader, scope, "daily", (day,)), insight_summary(reader, scope, "daily", (day,))
     throttled = personal_throttle(reader, scope, day)
     query = (
-        f"SELECT {goals.SETTLED} AND NOT s.floor_passed, coalesce({goals.WHOLE_TOKENS}, 0), s.requests, "
-        f"s.cost_usd_nano, s.unpriced_requests, s.lower_bound_requests, s.detail {goals.started_in()}"
+        f"SELECT {goals.SETTLED} AND NOT s.floor_passed, {goals.WHOLE_TOKENS}, s.requests + s.failed_requests, "
+        "s.cost_usd_nano, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, s.detail "
+        f"{goals.started_in()}"
     )
     rows = reader.db.execute(query, bound(scope, day)).fetchall()
-    trivia, tokens, _, cost_usd_nano, unpriced, lower_bound = (sum(row[n] for row in rows) for n in range(6))
+    trivia, tokens, _, cost_usd_nano, unpriced, lower, upper = (sum(row[n] or 0 for row in rows) for n in range(7))
     # Where there were only commands and acknowledgements, nothing need have been asked of a model.
-    asked = [row for row in rows if unpack(row[6], Detail).floor.countable_turns > 0]
-    unreported, priced = sum(not row[1] for row in asked), not unpriced and all(row[2] for row in asked)
+    asked = [row for row in rows if unpack(row[7], Detail).floor.countable_turns > 0]
+    unreported, priced = sum(row[1] is None for row in asked), not unpriced and all(row[2] for row in asked)
     prompts = (
         "SELECT count(*) FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
         "AND at_us >= :start AND at_us < :end"
@@ -354,7 +357,8 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         unreported_sub_sessions=unreported,
         cost_usd=cost_usd_nano / goals.NANO if priced else None,
         unpriced_requests=unpriced,
-        lower_bound_requests=lower_bound,
+        lower_bound_requests=lower,
+        upper_bound_requests=upper,
         active_seconds=sum(us for _, us in active_times(reader.db, scope, day)) / US_PER_SECOND,
         throttle_hours=None if throttled is None else throttled.summary.estimated_hours_lost,
         narrative=None,

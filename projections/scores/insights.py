@@ -125,8 +125,7 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
 
     total_cost_usd: float | None
     wasted_cost_usd: float | None
-    undecided_cost_usd: float | None
-    """Of what was wasted, what the sub-sessions cost of which nobody can say how they came out."""
+    undecided_cost_usd: float | None  # of the wasted: of sub-sessions that nobody can tell the end of
     waste_ratio: float | None
     potential_savings_usd: float | None
     model_rightsizing: list[str]  # there for its type; always empty
@@ -194,7 +193,7 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     intent: Intent | None
     input_tokens: int
     output_tokens: int
-    tokens: int  # 0 where some are unknown
+    tokens: int | None  # None where some are unknown
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
@@ -210,7 +209,7 @@ _Works = Sequence[SubSessionWork]
 _WORK = (
     f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, coalesce({CRUSHED}, 0), "
     f"{QUALIFIES} AND s.goal_complete IS NULL, {SETTLED} AND s.rework_of IS NOT NULL, "
-    f"s.intent, s.input_tokens, s.output_tokens, coalesce({WHOLE_TOKENS}, 0), s.cost_usd_nano, s.requests, "
+    f"s.intent, s.input_tokens, s.output_tokens, {WHOLE_TOKENS}, s.cost_usd_nano, s.requests + s.failed_requests, "
     f"s.unpriced_requests, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id, t.started_us, t.turn_id"
 )
 
@@ -227,7 +226,7 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
     timed = [ms for work in found for ms in work.timed_ms]
     begun = sorted_into(days, ((work.started_us, 1) for work in found))
     written = sorted_into(days, ((at_us, 1) for _, at_us, _ in turns))
-    missed, told = _missed(found, advice), all(work.tokens or not work.asked for work in found)
+    missed, told = _missed(found, advice), all(work.tokens is not None or not work.asked for work in found)
     return Insights(
         meta=InsightsMeta(
             period_start=iso(asked.window.start_us),

@@ -20,8 +20,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
     total_count: int
     crushed_count: int
-    decided_count: int
-    """Of the qualifying ones, those of which somebody or something can tell whether the goal was reached."""
+    decided_count: int  # of the qualifying ones, those that can be told to have reached the goal or not
     undecided_count: int
     decided_rate: float | None  # 100 x crushed / decided; None where nothing is decided
     unclassified_count: int
@@ -37,8 +36,7 @@ class Score(Counts, frozen=True, kw_only=True):
     personal_tier: str
     crush_weight: float
     crush_weight_count: int  # over how many crushed ones that median is: those whose tokens were seen
-    unmeasured_requests: int
-    """Requests of the window's sub-sessions whose tokens nobody told: they are missing from that weight."""
+    unmeasured_requests: int  # requests whose tokens nobody told: missing from that weight
     sparkline: list[float]
     sparkline_counts: list[int]  # over how many qualifying ones each rate is; a rate over none is 0, and no figure
 
@@ -52,8 +50,7 @@ class Speed(Counts, frozen=True, kw_only=True):
     delta_cspw: int
     ttc_median_seconds: float
     sparkline: list[float]
-    sparkline_counts: list[int]
-    """How many qualifying ones there were of which those are crushed; 0: there was no work to crush."""
+    sparkline_counts: list[int]  # how many qualifying ones there were; 0: no work to crush
 
 
 class Breakdown(msgspec.Struct, frozen=True):
@@ -75,14 +72,12 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
     tet_count: int  # over how many of the window with the fewer of them; 0: nothing could be compared, and `tet` is 1
     tpt: float
     request_count: int  # how many requests `tpt` and `breakdown` are sums of; 0: tokens are unknown
-    unmeasured_requests: int
-    """Of these, those whose tokens nobody told: `tpt`, `breakdown` and `crush_weight` are of the others."""
+    unmeasured_requests: int  # of these, those whose tokens nobody told: the figures are of the others
     cpcs_estimate: float
     cpcs_count: int  # over how many crushed ones it is: those whose every request has an exact price
-    cpcs_lower_bound_count: int
-    """Of the other crushed ones, those whose every request has a price, and some may have cost more."""
-    cpcs_unpriced_count: int
-    """Of the other crushed ones, those with a request without a price, or with none that was seen."""
+    cpcs_lower_bound_count: int  # of the others, those whose every request has a price, and some may have cost more
+    cpcs_upper_bound_count: int  # … and none more, but some less
+    cpcs_unpriced_count: int  # of the others, those with a request without a price, or with none that was seen
     breakdown: Breakdown
 
 
@@ -110,7 +105,7 @@ class _CrushedRow(msgspec.Struct, frozen=True):
     seconds: float
     tokens: int | None  # None where no request was seen: tokens that nobody reported are unknown, not zero
     cost_usd_nano: int
-    price: Literal["exact", "lower bound", "unknown"]
+    price: Literal["exact", "lower bound", "upper bound", "unknown"]
 
 
 # SQLite adds up, from an index alone: a month holds hundreds of sub-sessions, and three windows lie before it. A
@@ -134,7 +129,8 @@ _SUMS = (
 _CRUSHED_ROWS = (
     f"SELECT (s.ended_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests > s.unmeasured_requests, {TOKENS}, NULL), "
     "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
-    f"WHEN s.lower_bound_requests THEN 'lower bound' ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
+    "WHEN s.lower_bound_requests THEN 'lower bound' WHEN s.upper_bound_requests THEN 'upper bound' "
+    f"ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
 )
 
 
@@ -217,6 +213,7 @@ def _token_figures(
         "cpcs_estimate": median(row.cost_usd_nano for row in crushed if row.price == "exact") / NANO,
         "cpcs_count": prices["exact"],
         "cpcs_lower_bound_count": prices["lower bound"],
+        "cpcs_upper_bound_count": prices["upper bound"],
         "cpcs_unpriced_count": prices["unknown"],
         "breakdown": sums,
         **msgspec.structs.asdict(window_counts(reader, scope, window)),

@@ -33,8 +33,7 @@ class Skill(Counts, frozen=True, kw_only=True):
     tier: str
     delta_apg: None = None
     per_boolean: dict[BooleanName, float]
-    per_boolean_counts: dict[BooleanName, int]
-    """How many prompts each share is over; a share over none is shown to nobody."""
+    per_boolean_counts: dict[BooleanName, int]  # how many prompts each share is over; one over none is not shown
     per_boolean_count: dict[BooleanName, int]  # the same under its other name
     per_boolean_one_sided: dict[BooleanName, int]
     """Of how many prompts it was sure, by a judge that can say it on one side only; they are in no share."""

@@ -69,8 +69,7 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     agent_session_ids: list[str]
     files: list[FileShown]  # those edited most first
     models: list[ModelWork]  # those asked most first
-    unsure_gaps: list[UnsureGap]
-    """Where the judge hardly knew whether one goal ends and another begins, and nobody has said."""
+    unsure_gaps: list[UnsureGap]  # where the judge hardly knew whether another goal begins, and nobody said
 
 
 class OwnRubric(Booleans, frozen=True, kw_only=True):

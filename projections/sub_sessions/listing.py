@@ -65,6 +65,8 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
     unpriced_requests: int
     unmeasured_requests: int
     lower_bound_requests: int  # of the requests in `cost_usd`, those that may have cost more
+    upper_bound_requests: int  # … and those that may have cost less
+    failed_requests: int  # beside them: these have neither tokens nor a price
     goal_complete: bool | None  # None also where the outcome is undecided; `undecided_reason` then says why
     undecided_reason: str | None
     outcome_confidence: float | None
@@ -111,6 +113,8 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     unpriced_requests: int
     unmeasured_requests: int
     lower_bound_requests: int
+    upper_bound_requests: int
+    failed_requests: int
 
 
 _WORK = f"AND {goal_rows.SETTLED} AND s.floor_passed "
@@ -248,8 +252,7 @@ class Overridable(msgspec.Struct, frozen=True):
     Where the id that was asked for names a part that was joined already, the turn that opens that part.
     """
     spoken: tuple[TurnPlace, ...]  # the turns of whose gaps a person spoke, with that of the turn after the last one
-    unsure: tuple[TurnPlace, ...]
-    """The turns within it before which the judge hardly saw no boundary, and nobody has spoken."""
+    unsure: tuple[TurnPlace, ...]  # turns before which the judge hardly saw no boundary, and nobody has spoken
 
 
 def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridable | None:

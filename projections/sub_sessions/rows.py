@@ -35,7 +35,9 @@ SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL EL
 """NULL where the outcome is undecided."""
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
 TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
-WHOLE_TOKENS = f"iif(s.unmeasured_requests, NULL, nullif({TOKENS}, 0))"  # NULL where a request told none, or nobody any
+WHOLE_TOKENS = (  # NULL where a request told none, or nobody any; a request that failed has none
+    f"iif(s.unmeasured_requests, NULL, iif(s.failed_requests AND NOT s.requests, 0, nullif({TOKENS}, 0)))"
+)
 IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
 NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -89,7 +91,9 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     requests: int
     unpriced_requests: int
     lower_bound_requests: int
+    upper_bound_requests: int
     unmeasured_requests: int
+    failed_requests: int
     said: bool  # whether a person said something about it
     judged_intent: Intent | None  # without anybody's override, as `judged_rework_of`
     judged_rework_of: str | None
@@ -131,7 +135,11 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
     @property
     def cost_usd(self) -> float | None:
-        return self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None
+        return (
+            self.cost_usd_nano / NANO
+            if (self.requests or self.failed_requests) and not self.unpriced_requests
+            else None
+        )
 
     @property
     def undecided_reason(self) -> UndecidedReason | None:
@@ -185,7 +193,8 @@ def booleans(standing: Standing) -> dict[str, bool | None]:
 _SELECT = (
     "SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, s.turns, s.floor_passed, s.trivia_reason, "
     "s.intent, s.judged_intent, s.earned, s.sure, s.overridden <> 0 AS said, s.judged_rework_of, s.detail, "
-    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.unmeasured_requests, "
+    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, "
+    "s.unmeasured_requests, s.failed_requests, "
     f"{WHOLE_TOKENS} AS total_tokens, {OUTCOME} AS outcome, iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
     f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, "
     f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of {owned()}"

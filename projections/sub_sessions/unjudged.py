@@ -53,8 +53,7 @@ class Question(msgspec.Struct, frozen=True):
     scope: Scope
     agent_session_id: str
     capture_id: UUID
-    captures: tuple[UUID, ...]
-    """Of an outcome every prompt; of a boundary the prompt before it; of a unit of several prompts all of these."""
+    captures: tuple[UUID, ...]  # of an outcome all prompts, of a boundary the one before, of a unit all of it
     payload: dict[str, Any]
 
 

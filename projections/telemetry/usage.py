@@ -51,7 +51,16 @@ class ErrorCount(msgspec.Struct, frozen=True, rename="camel"):
     count: int
 
 
-class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Doubts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many requests lack a price or tokens, and how many may have cost more or less than their price says."""
+
+    unpriced_requests: int
+    lower_bound_requests: int
+    upper_bound_requests: int
+    unmeasured_requests: int
+
+
+class ModelSums(_Doubts, frozen=True, kw_only=True, rename="camel"):
     model: str | None
     requests: int
     input_tokens: int | None
@@ -59,8 +68,6 @@ class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_read_tokens: int | None
     cache_creation_tokens: int | None
     cost_usd: float | None
-    unpriced_requests: int
-    unmeasured_requests: int
 
 
 class HourCount(msgspec.Struct, frozen=True):
@@ -77,7 +84,7 @@ class Analytics(msgspec.Struct, frozen=True, rename="camel"):
     active_hours: list[HourCount]
 
 
-class ModelAverages(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ModelAverages(_Doubts, frozen=True, kw_only=True, rename="camel"):
     """One model; None names requests whose model was not reported. An average that no request told is None."""
 
     model: str | None
@@ -88,11 +95,9 @@ class ModelAverages(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     avg_cache_creation_tokens: float | None
     avg_total_tokens: float | None
     total_cost_usd: float | None
-    unpriced_requests: int
-    unmeasured_requests: int
 
 
-class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class MonthlyUsage(_Doubts, frozen=True, kw_only=True, rename="camel"):
     """One month of the caller's zone in which there was a request."""
 
     month: str
@@ -104,8 +109,6 @@ class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     total_cost_usd: float | None
     request_count: int
     active_days: int
-    unpriced_requests: int
-    unmeasured_requests: int
 
 
 class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -127,6 +130,8 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     tool_errors: int
     unpriced_requests: int
+    lower_bound_requests: int
+    upper_bound_requests: int
     unmeasured_requests: int
 
 
@@ -139,6 +144,8 @@ class RecordGroup(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int | None
     cost_usd: float | None
     unpriced_requests: int
+    lower_bound_requests: int
+    upper_bound_requests: int
     unmeasured_requests: int
 
 

@@ -35,7 +35,7 @@ FOLDER = "archive"
 MANIFEST = "archive.db"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")  # former versions wrote drafts
-ARCHIVE_VERSION = 2  # counted up when a column changes its name, type or meaning; then it is written anew
+ARCHIVE_VERSION = 3  # counted up when a column changes its name, type or meaning; then it is written anew
 MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION  # rows of other tables may say something else
 Fingerprint = Callable[[int], bytes]  # tells the event at a position from any other; empty where there is none
 

@@ -273,10 +273,13 @@ def cost(server: Server, as_json: bool, days: int) -> None:
 
 
 def cost_told(parts: list[Found]) -> str:
-    """As in "$1.20", "at least $1.20" where some requests have no price, and "–" where nothing is known."""
+    """As in "$1.20", "at least" or "at most $1.20" where some rates are unknown, and "–" where all of it is."""
     told = [each["lowerBoundCostUsd"] if each["costUsd"] is None else each["costUsd"] for each in parts]
-    known, whole = [each for each in told if each is not None], not any(each["unpricedRequests"] for each in parts)
-    return f"{'' if whole else 'at least '}{usd(sum(known))}" if known else UNKNOWN
+    known = [each for each in told if each is not None]
+    more = any(each["unpricedRequests"] or each["lowerBoundRequests"] for each in parts)
+    less = any(each["upperBoundRequests"] for each in parts)
+    inexact = "about " if more and less else "at least " if more else "at most " if less else ""
+    return f"{inexact}{usd(sum(known))}" if known else UNKNOWN
 
 
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")

@@ -13,9 +13,9 @@ from aggregates.reading.readings import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
 from aggregates.records.tools import changed_lines, tool_effect
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
-from aggregates.telemetry.draft import TypedPrompt, status_in
+from aggregates.telemetry.draft import TypedPrompt, beside, status_in
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, Usage, line_of
+from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
 
 _REJECTED = (
@@ -190,22 +190,20 @@ class TranscriptReader(Reader):
         """Each line of a message repeats its account; the largest is right, wherever it was told before."""
         key = line.request_key
         known = self._requests.get(key)
-        cost, usage = line.cost_usd, line.message.usage or Usage()
-        request = note(
-            "request",
-            f"{key[0]}:{key[1] or ''}",
-            at_us,
-            prompt_id=self._prompt_of(line) if known is None else known.drafts[0].record.prompt_id,
-            model=line.message.model,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cache_read_input_tokens,
-            cache_write_tokens=usage.cache_creation_input_tokens,
-            cache_write_1h_tokens=usage.cache_creation and usage.cache_creation.ephemeral_1h_input_tokens,
-            cost_usd_nano=round(cost * 1_000_000_000) if cost is not None and 0 <= cost <= USD_MAX else None,
-            request_id=line.request_id,
-            sidechain=bool(line.is_sidechain),
-        )
+        cost, message = line.cost_usd, line.message
+        first, *passes = beside(msgspec.to_builtins(message.usage or {}), message.model)
+        prompt_id = self._prompt_of(line) if known is None else known.drafts[0].record.prompt_id
+        same: dict[str, Any] = {"prompt_id": prompt_id, "request_id": line.request_id}
+        same["sidechain"] = bool(line.is_sidechain)
+        name, refused = f"{key[0]}:{key[1] or ''}", message.stop_reason == "refusal" and not first["output_tokens"]
+        if refused:
+            # Refused before a word was said, it is not billed.
+            request = note("error", name, at_us, "\n".join(message.texts) or None, model=message.model, **same)
+        else:
+            cost_usd_nano = round(cost * 1_000_000_000) if cost is not None and 0 <= cost <= USD_MAX else None
+            request = note("request", name, at_us, cost_usd_nano=cost_usd_nano, **same, **first)
+        for number, each in enumerate(passes, 1):
+            request.drafts += note("request", f"{name}#{number}", at_us, **same, **each).drafts
         told = self._seen.told.get(key)
         if told is None:
             if not line.is_sidechain:
@@ -213,7 +211,7 @@ class TranscriptReader(Reader):
                 self._running = {call_id: call for call_id, call in self._running.items() if call.sidechain}
             known = self._requests[key] = request
             self._add(request)
-        if known is not None and (told is None or request.tokens >= told.tokens):
+        if known is not None and (refused or told is None or request.tokens >= told.tokens):
             known.drafts = request.drafts
             self._seen.told[key] = Told(request.tokens, self._session, at_us, request.drafts[0].record.prompt_id)
         elif told is not None and request.tokens > told.tokens:

@@ -29,16 +29,22 @@ class Block(msgspec.Struct, frozen=True):
     is_error: bool | None = None
 
 
-class CacheWrites(msgspec.Struct, frozen=True):
+class CacheWrites(msgspec.Struct, frozen=True, omit_defaults=True):
+    ephemeral_5m_input_tokens: Count | None = None
     ephemeral_1h_input_tokens: Count | None = None
 
 
-class Usage(msgspec.Struct, frozen=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cache_read_input_tokens: Count | None = None
     cache_creation_input_tokens: Count | None = None
     cache_creation: CacheWrites | None = None
+    server_tool_use: Any = None
+    iterations: Any = None
+    speed: Any = None
+    service_tier: Any = None
+    inference_geo: Any = None
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from aggregates.reading.readings import maker_of, own_words
 from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
-from aggregates.telemetry.draft import TypedPrompt, status_in
+from aggregates.telemetry.draft import TypedPrompt, status_in, terms
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, request, text_in
 
@@ -229,11 +229,10 @@ class RolloutReader(Reader):
             return
         if usage is None or usage == rollout.Usage():
             return
-        tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
+        tokens = (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_input_tokens, usage.output_tokens)
         if _is_new(self._told, tokens, told.type):
-            more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
-            former = f"request:{self._former_id}"
-            self._begin(request(self._line_id, at_us, *tokens, former_id=former, **more))
+            tier, former = {"service_tier": told.service_tier or self._service_tier}, f"request:{self._former_id}"
+            self._begin(request(self._line_id, at_us, tokens, former_id=former, terms=terms(tier), **self._by))
 
     def _tool(self, body: rollout.Body, at_us: int) -> None:
         call_id = body.call_id or ""

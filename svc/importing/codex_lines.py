@@ -72,7 +72,7 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens; cached input is part of the input, reasoning part of the output."""
+    """Tokens; what the cache read and wrote is part of the input, reasoning part of the output."""
 
     input_tokens: Count | None = None
     cached_input_tokens: Count | None = None

@@ -24,7 +24,7 @@ class Context(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """Of one request; what was cached is part of the input."""
+    """Of one request; what the cache read and wrote is part of the input."""
 
     model: str | None = None
     input_tokens: Count | None = None
@@ -100,9 +100,9 @@ class EventReader(Reader):
         match line.type:
             case "session.usage_record" if (usage := data.usage) is not None:
                 took = None if usage.duration is None or usage.duration < 0 else round(usage.duration)
-                told = {"request_id": usage.api_call_id, "cache_write_tokens": usage.cache_write_tokens, **by}
-                tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
-                self._add(request(line.id, at_us, *tokens, model=usage.model, duration_ms=took, **told))
+                told = {"request_id": usage.api_call_id, "model": usage.model, "duration_ms": took, **by}
+                tokens = usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens
+                self._add(request(line.id, at_us, tokens, **told))
             case "tool.execution_start" if data.tool_call_id is not None and data.tool_name is not None:
                 if self._seen.add("call", data.tool_call_id):
                     arguments = data.arguments if isinstance(data.arguments, dict) else {}

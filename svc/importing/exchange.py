@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
-from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, request_tokens, tool_draft
+from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, inside, tool_draft
 from svc.importing.lines import decode_object, is_last, lines_of, pieces_of
 
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
@@ -63,9 +63,9 @@ def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fie
     return Note(at_us, [RecordDraft(record, text=text)])
 
 
-def request(name: str, at_us: int, told: int | None, cached: int | None, output: int | None, **fields: Any) -> Note:
-    """One answered request; of the input that its agent told, a part was cached."""
-    return note("request", name, at_us, **fields, **request_tokens(told, cached, output))
+def request(name: str, at_us: int, tokens: tuple[int | None, int | None, int | None, int | None], **told: Any) -> Note:
+    """One answered request: its whole input, what of it the cache read and wrote, and its output."""
+    return note("request", name, at_us, **told, **inside(*tokens))
 
 
 @dataclass(slots=True, eq=False)

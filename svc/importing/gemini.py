@@ -29,12 +29,13 @@ _OK = {"success": True, "error": False}
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Of one response; what was cached is part of the input, thoughts stand beside the output."""
+    """Of one response; what was cached is part of the input, thoughts and what tools brought in stand beside."""
 
     input: Count | None = None
     output: Count | None = None
     cached: Count | None = None
     thoughts: Count | None = None
+    tool: Count | None = None
 
 
 class Call(Timed, rename="camel"):
@@ -141,10 +142,11 @@ class SessionReader(Reader):
         for message, item in self._messages.values():
             item.drafts = [self._call(call, index, message) for index, call in enumerate(message.tool_calls or ())]
             if (tokens := message.tokens) is not None:
-                # Counted as in telemetry: thoughts are output; the input of built-in tools stands in no count of ours.
+                # Counted as in telemetry.
                 output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
+                whole = None if tokens.input is None else tokens.input + (tokens.tool or 0)
                 told = {"model": message.model, "sidechain": self._of_sub_agent}
-                asked = request(message.id, message.at_us, tokens.input, tokens.cached, output, **told)
+                asked = request(message.id, message.at_us, (whole, tokens.cached, None, output), **told)
                 item.drafts = asked.drafts + item.drafts
             if message.text.strip():
                 self._open.answer, self._open.answered_us = message.text, message.at_us

@@ -2,7 +2,7 @@
 
 The data holds rules (`starts with`, `contains`). Every id that a rule spells out is a candidate; it is listed where its
 own provider's rules find a model for it. Resellers are left out: their ids say nothing about who serves them, or are
-those of the maker. What is charged for other than text tokens is no part of a rate.
+those of the maker. What is charged for other than text tokens and web searches is no part of a rate.
 """
 
 import re
@@ -32,7 +32,8 @@ EXTRA_IDS = (  # in use, though no rule spells them out, and their decoration is
 _BEDROCK_ID = re.compile(rf"(?:(?:regional|{'|'.join(BEDROCK_REGIONS)})\.)*([a-z]+\.[a-z]\S*?)(?:-v\d+)?(?::\d+)?")
 """Its plain form is without a region and without the version of its packaging."""
 _UNFINISHED = re.compile(r".*[-_.:@]|.*[-@]20\d{2}(?:-\d{2})?")  # the beginning of an id: a rule for anything dated
-_KEYS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
+_SEARCHES = "web_searches_kcount"
+_KEYS = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok", _SEARCHES)
 
 
 def packaged() -> DataSnapshot:
@@ -172,6 +173,8 @@ def _rate(price: upstream.ModelPrice) -> Rate | str:
         return "some output tokens have a rate of their own"
     if not known.keys() & {"input_mtok", "output_mtok"}:
         return "not priced by text tokens"
+    if isinstance(thousand := known.get(_SEARCHES), Decimal):
+        known[_SEARCHES] = 1_000 * thousand
     used = {name: known.get(key) for name, key in zip(Rates.__struct_fields__, _KEYS, strict=True)}
     tiered = [value for value in used.values() if isinstance(value, upstream.TieredPrices)]
     starts = sorted({tier.start for value in tiered for tier in value.tiers})

@@ -38,7 +38,7 @@ _SUB_SESSIONS: Columns = {
     **dict.fromkeys(("undecided_reason", "judge_status", "judge_reason", *_APPLICABILITY.values()), str),
     **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), float),
     **dict.fromkeys(("turns", "total_tokens", "requests", "unpriced_requests", "lower_bound_requests"), int),
-    **dict.fromkeys(("unmeasured_requests", "unsure_count"), int),
+    **dict.fromkeys(("upper_bound_requests", "unmeasured_requests", "unsure_count"), int),
     **dict.fromkeys(("is_preview", "substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), bool),
 }
 _PROMPTS: Columns = {

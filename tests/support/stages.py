@@ -105,7 +105,7 @@ def usage(model: str = "opus", *, requests: int = 1, **counts: int) -> ModelUsag
         model,
         requests,
         *(counts.get(name, 0) for name in (*names, "unpriced_requests", "lower_bound_requests")),
-        *(counts.get(name, 0) for name in ("response_requests", "unmeasured_requests")),
+        *(counts.get(name, 0) for name in ("response_requests", "unmeasured_requests", "upper_bound_requests")),
     )
 
 
@@ -224,7 +224,8 @@ def capture(
 def answer(at_us: int = 0, **fields: Any) -> CapturedResponse:
     """Make a captured response, without numbers unless they are given."""
     usual: dict[str, Any] = dict.fromkeys(CapturedResponse.__struct_fields__)
-    return CapturedResponse(**(usual | {"at_us": at_us, "timed": True, "position": 50, "lower_bound": False} | fields))
+    usual |= {"at_us": at_us, "timed": True, "position": 50, "lower_bound": False, "upper_bound": False}
+    return CapturedResponse(**(usual | fields))
 
 
 def seen(kind: RecordKind, at_us: int, position: int = 70, **fields: Any) -> PlacedObservation:

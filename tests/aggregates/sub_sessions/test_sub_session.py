@@ -222,13 +222,18 @@ def test_only_the_goal_asks_to_undo() -> None:
 def test_tokens_and_costs_are_summed_over_turns_and_models() -> None:
     tokens = {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4}
     rest = {"cost_usd_nano": 5, "unpriced_requests": 6, "lower_bound_requests": 7, "unmeasured_requests": 2}
+    rest |= {"upper_bound_requests": 3}
     both = (usage("opus", requests=8, **tokens, **rest), usage("haiku", **tokens))
     found = concluded(
         turn_at(1, ASKED, work=Work(usage=both, files=worked(changed=(1,), read=(2,)).files)),
-        turn_at(2, ASKED, work=Work(usage=both[:1], files=worked(changed=(3,)).files)),
+        turn_at(2, ASKED, work=Work(usage=both[:1], files=worked(changed=(3,)).files, failed_requests=1)),
     )
     summed = {"requests": 17, "cost_usd_nano": 10, "unpriced_requests": 12, "lower_bound_requests": 14}
-    summed |= {name: 3 * count for name, count in tokens.items()} | {"unmeasured_requests": 4}
+    summed |= {name: 3 * count for name, count in tokens.items()} | {
+        "unmeasured_requests": 4,
+        "upper_bound_requests": 6,
+        "failed_requests": 1,
+    }
     assert found.totals == summed
     assert found.changed_files == frozenset({1, 3})
 

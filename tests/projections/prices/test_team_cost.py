@@ -50,8 +50,8 @@ def test_requests_are_summed_by_developer() -> None:
         request_row(3, developer_id=BEN.developer_id, cost_usd_nano=3 * CENT),
     )
     assert spent == {
-        ANA.developer_id: Spent(2, 0, 0, 0, 200, 40, 7, 5, 2 * CENT),
-        BEN.developer_id: Spent(1, 0, 0, 0, 100, 20, 0, 0, 3 * CENT),
+        ANA.developer_id: Spent(2, 0, 0, 0, 0, 200, 40, 7, 5, 2 * CENT),
+        BEN.developer_id: Spent(1, 0, 0, 0, 0, 100, 20, 0, 0, 3 * CENT),
     }
 
 
@@ -106,10 +106,10 @@ SONNET = {"input_tokens": 100, "output_tokens": 20, "cost_usd_nano": CENT}
 @pytest.mark.parametrize(
     ("told", "at_us", "logged_at", "spent"),
     [
-        ({}, MONDAY, None, (1, 0, 0, 0, 300, 40, 0, 0, 5 * CENT)),
-        (SONNET, MONDAY, ("a", 10 * SECOND), (1, 0, 0, 0, 100, 20, 0, 0, CENT)),
-        ({}, MONDAY, ("b", HOUR + SECOND), (2, 0, 0, 0, 400, 60, 0, 0, 6 * CENT)),
-        ({"cost_usd_nano": None, "model": None}, MONDAY, None, (1, 1, 0, 0, 300, 40, 0, 0, 0)),
+        ({}, MONDAY, None, (1, 0, 0, 0, 0, 300, 40, 0, 0, 5 * CENT)),
+        (SONNET, MONDAY, ("a", 10 * SECOND), (1, 0, 0, 0, 0, 100, 20, 0, 0, CENT)),
+        ({}, MONDAY, ("b", HOUR + SECOND), (2, 0, 0, 0, 0, 400, 60, 0, 0, 6 * CENT)),
+        ({"cost_usd_nano": None, "model": None}, MONDAY, None, (1, 1, 0, 0, 0, 300, 40, 0, 0, 0)),
         ({}, MIDNIGHT - 1, None, None),
     ],
     ids=[
@@ -211,10 +211,16 @@ def test_an_unpriced_request_leaves_the_sum_open() -> None:
     ("rows", "cost", "least", "tokens", "unmeasured"),
     [
         ([{"cost_kind": "catalog_lower_bound"}, {}], 0.02, 0.02, 200, 0),
+        ([{"cost_kind": "catalog_upper_bound"}, {}], 0.02, 0.01, 200, 0),
         ([{"cost_usd_nano": 0}], None, None, 100, 0),
         ([{"input_tokens": None, "output_tokens": None}, {}], 0.02, None, None, 1),
     ],
-    ids=["a price may be higher", "requests that cost nothing are of no known price", "tokens that nobody told"],
+    ids=[
+        "a price may be higher",
+        "a price may be lower",
+        "requests that cost nothing are of no known price",
+        "tokens that nobody told",
+    ],
 )
 def test_sums_that_are_not_exact(
     rows: list[dict[str, Any]], cost: float | None, least: float | None, tokens: int | None, unmeasured: int
@@ -224,7 +230,8 @@ def test_sums_that_are_not_exact(
     rollup = found.rollup
     assert (rollup.cost_usd, rollup.lower_bound_cost_usd, rollup.request_count) == (cost, least, len(rows))
     assert (rollup.input_tokens, rollup.unmeasured_requests) == (tokens, unmeasured)
-    assert found.pricing_coverage.lower_bound_requests == (least is not None)
+    bounds = found.pricing_coverage.lower_bound_requests, found.pricing_coverage.upper_bound_requests
+    assert bounds == ((cost == least is not None), (cost != least is not None))
     assert (found.members[0].cost_usd, found.members[0].display_name) == (cost, "Ana")
 
 

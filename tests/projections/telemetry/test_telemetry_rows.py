@@ -159,7 +159,7 @@ def test_files_are_added_up_over_turns() -> None:
 )
 def test_models_are_added_up_over_turns(usages: list[ModelUsage], totals: list[ModelTotals]) -> None:
     """No request goes without a token: a model of which a turn told none did not report them."""
-    assert model_totals(turn_at(number, work=Work(usage=(each,))) for number, each in enumerate(usages)) == totals
+    assert model_totals([turn_at(number, work=Work(usage=(each,))) for number, each in enumerate(usages)]) == totals
 
 
 # --- records out of a stored export, whatever exporters write -------------------------------------------------

@@ -243,7 +243,7 @@ def figures(facts: list[Placed]) -> dict[str, Any]:
 
 def summed(found: dict[str, Any]) -> dict[str, Any]:
     """What was made up, as far as it is a number."""
-    kinds = {"used": (1, 2, 3, 4, 5), "tools": (1, 2), "files": (1, 2, 3)}
+    kinds = {"used": (5, 6, 7, 8, 9), "tools": (1, 2), "files": (1, 2, 3)}
     return {kind: [sum(each[place] or 0 for each in found[kind]) for place in places] for kind, places in kinds.items()}
 
 
@@ -286,7 +286,7 @@ def plans(draw: st.DrawFn, agent: str, live: bool) -> Plan:
     return Plan(work, draw(st.integers(0, len(work))), exports, parts)
 
 
-FAILS = {"claude-code": "copies of a session", "codex": "cache writes", "copilot": "cache writes"}
+FAILS = {"claude-code": "copies of a session", "copilot": "an edit that failed"}
 """What is not right yet of an agent; whoever mends it takes its entry away."""
 WAYS = [
     pytest.param(agent, live, marks=[pytest.mark.xfail(reason=FAILS[agent])] if agent in FAILS else [])

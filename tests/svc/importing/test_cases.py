@@ -37,9 +37,6 @@ LINES = lines_of(Path(__file__).with_name("cases.txt"))
 TABLE = {name: Case(**json.loads(row)) for name, _, row in (line.partition(" ") for told, line in LINES if not told)}
 PRICES = [json.loads(line) for told, line in LINES if told]
 FAILS = {
-    **dict.fromkeys(("cache-writes-inside-input/copilot whole", "cache-writes-inside-input/codex whole"), "writes"),
-    **dict.fromkeys(("cc-advisor whole", "cc-compaction-iteration whole", "cc-refusal whole"), "what is billed"),
-    **dict.fromkeys(("cc-prices whole", "codex-priority whole"), "what providers bill differently"),
     **dict.fromkeys((f"cc-resume-copy-newtimes {order}" for order in ("whole", "forth", "back")), "copies"),
     **dict.fromkeys((f"cc-resume-copy-old {order}" for order in ("forth", "back")), "copies"),
     **dict.fromkeys((f"cc-telemetry-other-session {order}" for order in ("whole", "forth", "back")), "sessions"),

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from aggregates.prices import prices
 from aggregates.prices.catalog import ExactLookup, Rate, content_fault
-from aggregates.prices.prices import Price, PriceBook, Unpriced
+from aggregates.prices.prices import Price, PriceBook
 from aggregates.times import parse_instant
 from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
 from tests.support.catalogs import snapshot
@@ -95,7 +95,7 @@ def test_a_request_costs_what_the_data_themselves_make_of_it(asked: Asked) -> No
     assert ours.kind == "catalog_estimate"
 
 
-def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
+def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | None:
     hour = asked.hour if hour_is_known else None
     tokens = prices.Usage(asked.input, asked.output, asked.read, asked.write, hour)
     return book().price(asked.model, parse_instant(asked.day), tokens)
@@ -103,7 +103,7 @@ def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
 
 def test_an_unknown_model_has_no_price_and_writes_of_unknown_duration_that_of_short_ones_at_least() -> None:
     for model in ("qwen-nobody-knows", "claude-next-99", "gpt-99", "<synthetic>", "default"):
-        assert _ours(Asked(model)) == Unpriced("unknown_model")
+        assert _ours(Asked(model)) is None
     short = _ours(Asked("claude-sonnet-4-5", write=3_000))
     unknown = _ours(Asked("claude-sonnet-4-5", write=3_000), hour_is_known=False)
     assert isinstance(short, Price)
@@ -174,7 +174,8 @@ RAW: list[Any] = [
     _provider(
         "clocks",
         model("c-night", [{"prices": STEADY}, MAY | {"prices": DEAR}, DAY | {"prices": DEARER}]),
-        model("c-same", [{"prices": STEADY}, MAY | {"prices": {**STEADY, "web_searches_kcount": 9}}]),
+        model("c-same", [{"prices": STEADY}, MAY | {"prices": {**STEADY, "audio_hours": 9}}]),
+        model("c-searched", [{"prices": STEADY}, MAY | {"prices": {**STEADY, "web_searches_kcount": 9}}]),
         model(
             "c-bands",
             {
@@ -196,7 +197,18 @@ def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
     """Beginnings of ids are none, and a reseller's price for a maker's id is no list price. At every length at which
     any single rate changes, all of them are given."""
     found = _raw()
-    assert set(found) == {"m-1", "m-2", "m-asked", "m-thinks", "m-hears", "m-mute", "c-night", "c-same", "c-bands"}
+    assert set(found) == {
+        "m-1",
+        "m-2",
+        "m-asked",
+        "m-thinks",
+        "m-hears",
+        "m-mute",
+        "c-night",
+        "c-same",
+        "c-searched",
+        "c-bands",
+    }
     bands = found["c-bands"].list_rates[0].rate
     assert bands is not None
     told = [(each.above_input_tokens, each.input, each.output, each.cache_read) for each in bands.long_context]
@@ -204,7 +216,8 @@ def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
     rate = found["m-1"].list_rates[0].rate
     assert isinstance(rate, Rate)
     assert (rate.input, rate.output, rate.cache_read, rate.cache_write_5m) == (1.0, 2.0, None, None)
-    (only,) = found["c-same"].list_rates  # what searches cost from some day on is no part of a rate
+    assert [each.rate and each.rate.web_search for each in found["c-searched"].list_rates] == [None, 9_000.0]
+    (only,) = found["c-same"].list_rates  # what a hearing costs from some day on is no part of a rate
     assert (only.effective_from, only.effective_to) == ("1970-01-01T00:00:00Z", None)
 
 
