@@ -27,8 +27,7 @@ class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_default
     text_digest: int | None = None
     prompt: PromptReading | None = None
     response: ResponseReading | None = None
-    observations: tuple[tuple[int, Observation], ...] = ()
-    """Of the records whose texts show something: each with its place in the batch."""
+    observations: tuple[tuple[int, Observation], ...] = ()  # of records whose texts show something, with their places
     alike: tuple[tuple[int, int, int], ...] = ()
     """Texts that are alike: where one begins in this fact, and the position and the beginning of the other."""
     joined: tuple[JoinedReading, ...] = ()  # of prompts in this fact that were graded together with others

@@ -87,7 +87,7 @@ _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_to
 _COUNTS, _COLUMNS = 5, 5 + 2 * (len(_TOKENS) + 2)
 _SUMMED = Spent.__struct_fields__[: _COUNTS + len(_TOKENS) + 1]  # as a turn's `ModelUsage` has them
 _UPPER = "cost_kind = 'catalog_upper_bound'"
-SUMS = ", ".join(
+SUMS = ", ".join(  # what makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share
     (
         "count(*)",
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
@@ -97,10 +97,8 @@ SUMS = ", ".join(
         *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano", f"(CASE WHEN {_UPPER} THEN cost_usd_nano END)")),
     )
 )
-"""What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
 SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
-COUNTS = "NOT failed AND NOT superseded"
-"""Which requests count: answered ones, and each once however many captures told of it."""
+COUNTS = "NOT failed AND NOT superseded"  # answered requests, each once however many captures told of it
 ByDeveloper = dict[UUID, Spent]
 RequestKey = tuple[str, int, str]  # developer, time and record id
 

@@ -162,8 +162,7 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     records: tuple[Record, ...]
     words: Words
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
-    raw: Words | None = None
-    """Their part of the export as OTLP JSON, redacted, also for a newer decoder; None for lines of a transcript."""
+    raw: Words | None = None  # their part of the export as OTLP JSON, redacted; None for lines of a transcript
 
 
 class TracesCaptured(RecordsCaptured, frozen=True, kw_only=True, omit_defaults=True):

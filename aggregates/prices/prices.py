@@ -128,7 +128,7 @@ def _factor(provider: str | None, model: str | None, told: str) -> tuple[Fractio
     factor, unknown = Fraction(1), set()
     factors: dict[str, dict[str, float]] = _TERMS.get(provider or "", {})
     for term in set(told.split()):
-        known: dict[str, float] = next((by_model for terms, by_model in factors.items() if term in terms.split()), {})
+        known = next((by_model for terms, by_model in factors.items() if term in terms.split()), dict[str, float]())
         one = known.get(model or "any", known.get("any"))
         if one is None:
             unknown.add(term in _TERMS["discounts"])

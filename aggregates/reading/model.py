@@ -200,8 +200,7 @@ class Leaning(NamedTuple):
 
     intent: Intent
     chance: float
-    booleans: Mapping[BooleanName, float]
-    """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
+    booleans: Mapping[BooleanName, float]  # chances of those that may be said; of others that apply it is 0
 
 
 def class_chances(logits: Sequence[float]) -> list[float]:

@@ -35,8 +35,7 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
     commit: bool = False
     pull_request: bool = False
     revert: bool = False  # takes earlier work back: git revert, checkout, restore, reset --hard, stash
-    reverted: tuple[str, ...] = ()
-    """The files and folders that it takes back, as they are named; none where it takes back whatever there is."""
+    reverted: tuple[str, ...] = ()  # what it takes back, as named; none where that is whatever there is
 
 
 READ = ShellReading()

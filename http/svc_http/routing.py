@@ -55,8 +55,7 @@ class Route(msgspec.Struct, frozen=True):
     handler: Callable[..., Awaitable[object]]
     about: str
     query: tuple[Parameter, ...]
-    answers: Any
-    """What the status carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
+    answers: Any  # what the status carries: a type, `Plain`, or a query; else a mapping from status to that
     body: Any  # a type, or a `Plain` one
     listeners: _Listeners
     status: int = 200

@@ -49,22 +49,18 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     position: int  # of the prompt; of the answer where a text model was asked
     text: str
-    signals: list[SignalExplained]
-    """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
+    signals: list[SignalExplained]  # the heaviest first; empty where it cannot open a topic, or a text model was asked
 
 
 class BoundaryExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     kind: str  # why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`
     closed_by: str | None  # None while nothing but silence ends it
-    judge: str | None
-    """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
+    judge: str | None  # who judged that it opens here; None where that was said, or a session begins
     confidence: float | None
     evidence: list[evidence.EvidencePiece]
-    signals: list[SignalExplained]
-    """What the embedded judge weighed where it opens; empty where it was not asked, or a text model was."""
+    signals: list[SignalExplained]  # what the embedded judge weighed; empty where it was not asked
     merged: list[MergedArc]
-    kept: list[KeptExplained]
-    """The first of the prompts within it that might have opened another one, in the order of its parts."""
+    kept: list[KeptExplained]  # the first prompts within it that might have opened another one, in order
     kept_not_shown: int
 
 

@@ -28,8 +28,7 @@ _SENTENCE_START = re.compile(r"(?<=[.!?:]) (?=\S)")
 class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     position: int | None  # the fact in which it stands; None where it is something that is not there
-    quote: str | None
-    """Its words: a prompt's, an answer's, a command's, a path. None where there are none, or none are left."""
+    quote: str | None  # its words: a prompt's, an answer's, a command's, a path; None where none are left
 
 
 class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,16 +33,14 @@ class BooleanExplained(evidence.EvidencePiece, frozen=True, kw_only=True):
     unsure: bool
     chance: float | None  # the calibrated probability that it is true, 0-1; None where a text model judged
     prompt_id: str | None  # which prompt earned it; None where none did
-    span: ExplainedSpan | None
-    """Where the quoted words stand in the text of the prompt at `position`, to be marked there."""
+    span: ExplainedSpan | None  # where the quoted words stand in the prompt at `position`, to be marked
     how_to_earn: str | None  # of one that was missed: how this very prompt would earn it
 
 
 class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
     """One boolean of the sub-session; one that was missed points at a prompt of which it was asked."""
 
-    asked_of: list[int]
-    """The positions of the prompts of which it was asked: it applies to what each was judged as. The first 200."""
+    asked_of: list[int]  # positions of the prompts of which it was asked; the first 200
 
 
 class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,6 @@ _BILLED = Usage.__struct_fields__
 _MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *_BILLED)
 _NAMED = attrgetter("name", "kind", "unit", "temporality")
 _COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
-"""Fields that stand together in the columns of a request, and of a metric point."""
 
 
 TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's own files

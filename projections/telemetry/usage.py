@@ -19,11 +19,9 @@ from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.score import Breakdown
 
-SLOT_US = 15 * 60 * US_PER_SECOND
-"""Every zone in use differs from UTC by whole quarters of an hour, so a quarter never lies in two of its hours."""
+SLOT_US = 15 * 60 * US_PER_SECOND  # zones differ from UTC by whole quarters: none lies in two hours of any
 HOURS = 24
-_DIGITS = {"input_tokens": None, "output_tokens": None, "cost_usd": 9}
-"""Of what counters gained: whole tokens, and nano-dollars, since what lies below comes of adding fractions up."""
+_DIGITS = {"input_tokens": None, "output_tokens": None, "cost_usd": 9}  # of what counters gained: nano-dollars
 
 GroupBy = Literal["hour", "day", "session_id"]
 _OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"

@@ -52,8 +52,7 @@ class Message(Timed, rename="camel"):
     type: str
     timestamp: str
     content: Any = None
-    display_content: Any = None
-    """What the user saw, where more than that was sent: files that a prompt names are put into it."""
+    display_content: Any = None  # what the user saw, where more was sent: files that a prompt names
     tool_calls: list[Call] | None = None
     tokens: Tokens | None = None
     model: str | None = None
