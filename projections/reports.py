@@ -182,12 +182,7 @@ class TeamDay(msgspec.Struct, frozen=True):
 
     members_active: int
     sub_sessions: int
-    crushed: int
-    not_reached: int
-    repeated: int
-    undecided: int
-    going_on: int
-    not_counted: int
+    outcomes: dict[str, int]  # by the names of `OUTCOMES`
     trivia: int
     by_intent: ByIntent
     work: WorkLabels
@@ -245,12 +240,12 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
     intents = [each.intent for each in found if each.settled and each.floor_passed]
     outcomes = Counter(each.outcome for each in found)
     return TeamDay(
-        members_active=len({each.developer_id for each in found}),
-        sub_sessions=len(found),
-        **{name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
-        trivia=sum(each.settled and not each.floor_passed for each in found),
-        by_intent=ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
-        work=_labelled(reader, found) if labels else NO_WORK,
+        len({each.developer_id for each in found}),
+        len(found),
+        {name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
+        sum(each.settled and not each.floor_passed for each in found),
+        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
+        _labelled(reader, found) if labels else NO_WORK,
     )
 
 
@@ -305,7 +300,8 @@ def team_summary(
     team_id: UUID, date: str, timezone: str, language: str, day: TeamDay, reason: str | None, narration: Narration
 ) -> TeamSummary:
     """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
-    narrative, outcome = narration.narrative, (*OUTCOMES, "trivia", "by_intent")
+    narrative = narration.narrative
+    told = {**day.outcomes, "trivia": day.trivia, "by_intent": day.by_intent}
     return TeamSummary(
         team_id=team_id,
         date=date,
@@ -319,5 +315,5 @@ def team_summary(
         narrative_source=None if narrative is None else "llm",
         generated_at=None if narrative is None else iso(narrative.generated_at_us),
         narrative_input_clipped=narrative is not None and narrative.clipped,
-        **{name: getattr(day, name) if reason is None else None for name in outcome},
+        **(told if reason is None else dict.fromkeys(told)),
     )

@@ -121,12 +121,11 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class TextPool:
     """Collects texts and answers where each one stands. The same text stands once."""
 
-    def __init__(self, *, redaction: bool = True, words: str = "", spans: Iterable[Span] = ()) -> None:
-        """`words`: those that stand there already, and where each text of them does."""
+    def __init__(self, *, redaction: bool = True) -> None:
         self._redaction = redaction
-        self._pieces = [words]
-        self._spans = {words[span.start : span.end]: span for span in spans}
-        self._length = len(words)
+        self._pieces: list[str] = []
+        self._spans: dict[str, Span] = {}
+        self._length = 0
         self.redactions: Counter[str] = Counter()  # how many secrets of each kind were taken out
 
     def add_all(self, texts: Iterable[str | None]) -> None:

@@ -89,17 +89,6 @@ class Batches:
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
-class Apart(Batches):
-    """A part for each record, where it is known whose they all are."""
-
-    def __init__(self) -> None:
-        self.given: list[Part] = []
-
-    def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part:
-        self.given.append(Part(session, agent))
-        return self.given[-1]
-
-
 def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
     contexts, records = zip(*part.raws, strict=True)
     cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
@@ -127,9 +116,8 @@ def captured_records(
     means: "ExportContext | Sender",
     *,
     redaction: bool = True,
-    pool: TextPool | None = None,
 ) -> CaptureRecords:
-    words = pool or TextPool(redaction=redaction)
+    words = TextPool(redaction=redaction)
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
     records = tuple(

@@ -13,17 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from aggregates.telemetry.agents import Agent, agent_of_sender
-from aggregates.telemetry.otlp import (
-    RESOURCE,
-    SCOPE,
-    Fault,
-    Plain,
-    SourceIds,
-    attributes_of,
-    canonical,
-    quoted_numbers,
-    repaired,
-)
+from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, decoded
 
 T = TypeVar("T")
 Signal = Literal["logs", "metrics", "traces"]
@@ -89,14 +79,7 @@ def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Sectio
     try:
         data.decode()
         rest()
-        try:
-            members = _OBJECT.decode(repaired(data))
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            if b"NaN" not in data and b"Infinity" not in data:
-                raise
-            members = _OBJECT.decode(quoted_numbers(repaired(data)))
+        members = decoded(_OBJECT, data)
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
     except msgspec.ValidationError as error:
@@ -172,7 +155,6 @@ class Metric(msgspec.Struct, frozen=True, rename="camel"):
     """A metric without its points, and of its container what stands for all of them."""
 
     name: str | None = None
-    description: str | None = None
     unit: str | None = None
     aggregation_temporality: Any = None
     is_monotonic: bool | None = None

@@ -1,7 +1,7 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
-from aggregates.telemetry.batches import Apart, Batches, ExportContext, Part, PreparedCommand, command_of
+from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, command_of
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
 from aggregates.telemetry.outcomes import VOCABULARY
@@ -28,12 +28,7 @@ _NO_RECORDED_VALUE = 1
 _HINT = "; in OTLP JSON ids are hexadecimal, and names lowerCamelCase"
 _LOST = "it is no number that can be used, and counts as not told"
 _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
-_TEMPORALITIES: dict[str, Literal["delta", "cumulative"]] = {
-    "1": "delta",
-    "2": "cumulative",
-    "AGGREGATION_TEMPORALITY_DELTA": "delta",
-    "AGGREGATION_TEMPORALITY_CUMULATIVE": "cumulative",
-}
+_TEMPORALITIES: dict[str, Literal["delta", "cumulative"]] = VOCABULARY["temporalities"]
 _KINDS: dict[str, PointKind] = VOCABULARY["kinds"]
 _COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABULARY["counters"]
 
@@ -74,7 +69,11 @@ class Export:
         heads = {id(head): head for section in sections for head in section.heads}.values()
         size_bytes = sum(len(value) for head in heads for value in head.values())
         size_bytes += sum(len(bytes(item)) for section in sections for item in section.items)
-        batches, reader = Batches(size_bytes), self._reader(records, ())
+        batches, reader = Batches(size_bytes), self._log
+        if self.signal == "metrics":
+            reader = self._point
+        elif self.signal == "traces":
+            reader = partial(self._span, spans.SpanTree(_links(records)))
         for record in records:
             self.rest()
             try:
@@ -82,30 +81,6 @@ class Export:
             except _UNUSABLE as error:
                 self.faults.add(record.place, error)
         return [command_of(part, means, self.signal) for part in batches.parts()]
-
-    def each(self, sections: Sequence[Section], sums: Container[int | None]) -> Iterator[list[Part]]:
-        """What each record says, apart from the others: first for its own session, then for one that it started.
-
-        `sums`: which spans are known to repeat what their parts told, of which some may be missing here. Raises what is
-        wrong with a record.
-        """
-        records = list(self._records(sections))
-        if self.faults.message is not None:
-            raise otlp.Fault(self.faults.message)
-        reader = self._reader(records, sums)
-        for record in records:
-            self.rest()
-            rooms = Apart()
-            reader(rooms, record)
-            yield rooms.given
-
-    def _reader(self, records: Sequence[_Raw], sums: Container[int | None]) -> Callable[[Batches, _Raw], None]:
-        if self.signal == "metrics":
-            return self._point
-        if self.signal == "logs":
-            return self._log
-        outer = _links(record for place, record in enumerate(records) if place in sums)
-        return partial(self._span, spans.SpanTree(_links(records), outer))
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
@@ -161,8 +136,6 @@ class Export:
     def _span(self, tree: spans.SpanTree, batches: Batches, raw: _Raw) -> None:
         context = raw.context
         span = otlp.SPAN.decode(raw.data)
-        for each in span.events or ():
-            otlp.attributes_of(each.attributes)  # of an event only the depth is looked at
         attributes = self._attributes(raw, span)
         agent = spans.agent_of_span(context.agent, attributes)
         link = _link(span, attributes, context)

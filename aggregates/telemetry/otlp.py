@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX
 
+T = TypeVar("T")
 NANOS_PER_US = 1_000
 DEPTH_MAX = 64  # nesting of attribute values; agents send two levels
 INT64 = -(2**63), 2**63 - 1
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attribute's value without its wrapping
 
 
@@ -56,14 +56,6 @@ class SpanId(TraceId):
     DIGITS = 16
 
 
-class Bytes(str):
-    @classmethod
-    def read(cls, value: object) -> Self:
-        if not isinstance(value, str) or _BASE64.fullmatch(value) is None:
-            raise ValueError("it must be base64")
-        return cls(value)
-
-
 def typed(kind: Any, value: object) -> Any:
     """A member of one of the types above. Raises `ValueError`, to which msgspec adds the place."""
     return kind.read(value)
@@ -81,7 +73,7 @@ class AnyValue(_Wire):
     double_value: Any = None
     array_value: "ArrayValue | None" = None
     kvlist_value: "KeyValueList | None" = None
-    bytes_value: Bytes | None = None
+    bytes_value: str | None = None  # base64
 
 
 class ArrayValue(_Wire):
@@ -113,7 +105,6 @@ class Traced(Attributed):
 class LogRecord(Traced):
     time_unix_nano: Any = None
     observed_time_unix_nano: Any = None
-    severity_text: str | None = None
     body: AnyValue | None = None
     event_name: str | None = None
 
@@ -123,17 +114,11 @@ class SpanStatus(_Wire):
     code: Any = None
 
 
-class SpanEvent(Attributed):
-    name: str | None = None
-
-
 class OtlpSpan(Traced):
     parent_span_id: SpanId | None = None
     name: str | None = None
     start_time_unix_nano: Any = None
     end_time_unix_nano: Any = None
-    events: list[SpanEvent] | None = None
-    links: list[Traced] | None = None
     status: SpanStatus | None = None
 
 
@@ -141,7 +126,6 @@ class WirePoint(Attributed):
     start_time_unix_nano: Any = None
     time_unix_nano: Any = None
     flags: Any = None
-    exemplars: list[msgspec.Raw] | None = None
 
 
 class WireNumber(WirePoint):
@@ -207,7 +191,7 @@ def plain(value: AnyValue | None, depth: int = 0, *, with_bytes: bool = False) -
     if value.double_value is not None:
         return real(value.double_value)
     if value.bytes_value is not None:
-        return str(value.bytes_value) if with_bytes else None
+        return value.bytes_value if with_bytes else None
     if depth >= DEPTH_MAX:
         raise Fault(f"arrayValue or kvlistValue is nested deeper than {DEPTH_MAX} levels")
     if value.array_value is not None:
@@ -291,7 +275,7 @@ def json_object(value: Plain) -> dict[str, Any]:
 # absent is null.
 
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
-_DECODE = msgspec.json.Decoder().decode
+_ANY = msgspec.json.Decoder()
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # may be half a character; most texts have none
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -304,12 +288,9 @@ CUT_CHARACTER = "\ufffd"  # what half a character becomes
 def canonical(data: bytes) -> bytes:
     """The canonical form of JSON text. Raises `Fault` where it holds what cannot be kept."""
     try:
-        return _ENCODE(_DECODE(data))
-    except msgspec.DecodeError:
-        try:
-            return _ENCODE(_DECODE(quoted_numbers(data)))
-        except msgspec.DecodeError as error:
-            raise Fault(str(error)) from error
+        return _ENCODE(decoded(_ANY, data))
+    except msgspec.DecodeError as error:
+        raise Fault(str(error)) from error
     except RecursionError as error:
         raise Fault("it is nested too deeply") from error
 
@@ -327,9 +308,13 @@ _TEXT_OR_ODD_NUMBER = re.compile(
 )
 
 
-def quoted_numbers(data: bytes) -> bytes:
-    """JSON text where NaN, Infinity and what is too large for a double, which no JSON reader takes, stand as texts."""
-    return _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    """Numbers that no JSON reader takes (NaN, Infinity, too large for a double) are read as texts."""
+    try:
+        return decoder.decode(repaired(data))
+    except msgspec.DecodeError:
+        texts = _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
+        return decoder.decode(repaired(texts))
 
 
 class SourceIds:

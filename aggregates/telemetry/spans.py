@@ -207,10 +207,10 @@ class SpanLink(msgspec.Struct, frozen=True):
 
 
 class SpanTree:
-    def __init__(self, spans: Iterable[SpanLink], outer: Iterable[SpanLink] = ()) -> None:
+    def __init__(self, spans: Iterable[SpanLink]) -> None:
         self._spans: dict[tuple[str | None, str], SpanLink] = {}
         self._sessions: dict[str, set[str]] = {}
-        self._outer = {(each.trace_id, each.span_id) for each in outer}  # requests that another request is a part of
+        self._outer: set[tuple[str | None, str]] = set()  # requests that another request is a part of
         for span in spans:
             if span.span_id is not None:
                 self._spans[span.trace_id, span.span_id] = span

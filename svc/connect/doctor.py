@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Timer
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import msgspec
 from msgspec import UNSET
@@ -48,12 +47,6 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     text: str
     to_do: str | None = None
-
-
-class _McpAnswer(msgspec.Struct):
-    id: int | None = None
-    result: dict[str, Any] = {}
-    error: dict[str, Any] = {}
 
 
 def examine(connection: StoredConnection) -> Iterator[Finding]:
@@ -203,39 +196,37 @@ def round_trip(server: Server, ahead: float) -> Finding:
     return Finding("capture", "wrong", text, "look into the server's log: its tables may be building anew")
 
 
+def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
+    """Whether a tool went well, and its words."""
+    import trio  # late, as what follows: it takes a second, and is an extra
+    from mcp import Client, StdioServerParameters, stdio_client
+
+    async def asked(nowhere: TextIO) -> tuple[bool, str]:
+        started = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
+        with trio.fail_after(MCP_SECONDS):
+            async with Client(stdio_client(started, nowhere), mode="legacy") as client:
+                answer = await client.call_tool("my_day")
+                told = (each.text for each in answer.content if each.type == "text")
+                return not answer.is_error, " ".join(" ".join(told).split())
+
+    with open(os.devnull, "w") as nowhere:
+        return trio.run(asked, nowhere)
+
+
 def _mcp(again: str, server: dict[str, Any]) -> Finding:
     """What the agent's server of MCP answers, started as the agent starts it, when one tool is called."""
     command = server["command"] if isinstance(server["command"], list) else [server["command"], *server["args"]]
     shown, to_do = shlex.join(command), f"start it yourself to see why; it needs the extra `mcp`. Then: {again} --mcp"
-    began = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "svc doctor", "version": "1"}}
-    messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": began},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "my_day", "arguments": {}}},
-    ]
-    sent = b"".join(msgspec.json.encode({"jsonrpc": "2.0", **each}) + b"\n" for each in messages)
+
     try:
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as process:
-            alarm = Timer(MCP_SECONDS, process.kill)
-            alarm.start()
-            try:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                process.stdin.write(sent)
-                process.stdin.flush()
-                answers = (msgspec.json.decode(line, type=_McpAnswer) for line in process.stdout)
-                answer = next((each for each in answers if each.id == 2), _McpAnswer())
-            finally:
-                alarm.cancel()
-                process.kill()
-    except (OSError, msgspec.DecodeError) as error:
-        return Finding("mcp", "wrong", f"{shown} is no server of MCP: {error}", to_do)
-    said = " ".join(each.get("text", "") for each in answer.result.get("content", ()))[:MCP_CHARACTERS_SHOWN]
-    if not answer.result or answer.result.get("isError"):
-        return Finding("mcp", "wrong", f"{shown} answers no question: {said or answer.error or 'nothing came'}", to_do)
-    return Finding("mcp", "ok", f"{shown} answers the agent; of my_day: {' '.join(said.split())}")
+        is_good, text = _asked_by_mcp(command)
+    except Exception as error:  # whatever the library raises: what is wrong is with the server
+        why: BaseException = error
+        while isinstance(why, BaseExceptionGroup):
+            why = why.exceptions[0]
+        is_good, text = False, str(why) or "nothing came in time"
+    level: Level = "ok" if is_good else "wrong"
+    return Finding("mcp", level, f"{shown} answers: {text[:MCP_CHARACTERS_SHOWN]}", None if is_good else to_do)
 
 
 def _outbox(connection: StoredConnection) -> Iterator[Finding]:

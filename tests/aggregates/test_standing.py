@@ -264,7 +264,7 @@ def wire(cls: type) -> dict[str, Any]:
 
 
 PLANTED_PAIRS = dict.fromkeys(_KEYS, PLANTED)
-SPAN_EVENT = wire(otlp.SpanEvent) | {"attributes": pairs(PLANTED_PAIRS)}
+SPAN_EVENT = {"name": PLANTED, "attributes": pairs(PLANTED_PAIRS)}
 RESOURCE = PLANTED_PAIRS | {"service.version": PLANTED}
 
 

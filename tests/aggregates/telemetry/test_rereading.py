@@ -85,17 +85,6 @@ def test_what_an_older_decoder_missed_is_there_afterwards() -> None:
     assert found.records[0] == whole.records[0]
 
 
-def test_a_part_of_a_sum_may_be_missing() -> None:
-    """A request that was others' sum stays one where these stand in another part of the export."""
-    (both,) = captured(EXPORTS["a request within a request"])
-    assert isinstance(both, TracesCaptured)
-    (outer,) = captured(traces(span("chat", CHAT, spanId="aaaaaaaaaaaaaaaa")))
-    assert isinstance(outer, TracesCaptured)
-    found = reread(replace(outer, records=both.records[:1]), DIGESTER)
-    assert isinstance(found, RecordsCaptured)
-    assert [each.kind for each in found.records] == ["other"]
-
-
 @pytest.mark.parametrize("gone", [{"raw": Words(None)}, {"raw": Words("{}")}, {"raw": Words("no JSON")}])
 def test_where_the_export_is_gone_the_old_reading_stays(gone: dict[str, Words]) -> None:
     for export in EXPORTS.values():

@@ -202,35 +202,41 @@ def test_doctor_sends_a_record_there_and_back(home: Path, tmp_path: Path) -> Non
         assert (done.returncode, "start svc serve there" in done.stdout) == (1, True)
 
 
-_ANSWERS = """
+_KNOWN = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}},
+    "tools/list": {"tools": [{"name": "my_day", "inputSchema": {"type": "object"}}]},
+}
+_SERVER = f"""
 import json, sys
 for line in sys.stdin:
-    if (asked := json.loads(line)).get("id"):
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], ANSWER}), flush=True)
+    asked = json.loads(line)
+    if asked.get("id") is not None:
+        known = {_KNOWN}
+        answer = {{"result": known[asked["method"]]}} if asked["method"] in known else ANSWER
+        print(json.dumps({{"jsonrpc": "2.0", "id": asked["id"], **answer}}), flush=True)
 """
-GOOD = '"result": {"content": [{"type": "text", "text": "two goals"}]}'
+_TOLD = {"result": {"content": [{"type": "text", "text": "two goals"}], "isError": False}}
+
+
+def answering(answer: dict[str, Any]) -> str:
+    return _SERVER.replace("ANSWER", repr(answer))
 
 
 @table(
     ("program", "level", "told"),
     {
-        "one that answers": (_ANSWERS.replace("ANSWER", GOOD), "ok", "of my_day: two goals"),
-        "one whose tool fails": (
-            _ANSWERS.replace("ANSWER", GOOD.replace('"content"', '"isError": True, "content"')),
-            "wrong",
-            "answers no question: two goals",
-        ),
-        "one that refuses": (_ANSWERS.replace("ANSWER", '"error": {"message": "no tool"}'), "wrong", "no tool"),
-        "one that lacks its library": ("raise SystemExit('needs the extra')", "wrong", "nothing came"),
-        "no server at all": ("print('hello')", "wrong", "is no server of MCP"),
-        "one that says nothing": ("input() and input() and input() and input()", "wrong", "nothing came"),
+        "one that answers": (answering(_TOLD), "ok", "answers: two goals"),
+        "one whose tool fails": (answering({"result": _TOLD["result"] | {"isError": True}}), "wrong", "two goals"),
+        "one that refuses": (answering({"error": {"code": -1, "message": "no tool"}}), "wrong", "no tool"),
+        "one that lacks its library": ("raise SystemExit('needs the extra')", "wrong", "closed"),
+        "one that says nothing": ("input() and input() and input()", "wrong", "answers: "),
     },
 )
 @pytest.mark.parametrize("agent", ["claude-code", "opencode"])
 def test_the_agents_server_of_mcp_is_asked_a_question(
     program: str, level: str, told: str, agent: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "MCP_SECONDS", 0.5 if "input" in program else 20)
+    monkeypatch.setattr(doctor, "MCP_SECONDS", 1 if "input" in program else 20)
     monkeypatch.setattr("svc.cli.connecting._program", lambda: [sys.executable, "-c", program])
     (found,) = [each for each in examine(connected(agent, "--mcp")) if each.what == "mcp"]
     assert (found.level, told in found.text) == (level, True)
