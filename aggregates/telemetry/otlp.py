@@ -302,6 +302,7 @@ def repaired(data: bytes) -> bytes:
     return _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], data)
 
 
+ODD_BYTES_MAX = 1024 * 1024  # in more no odd number is looked for: a second look through it would hold others up
 _TEXT_OR_ODD_NUMBER = re.compile(
     rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|(?<![\w.+-])(?:NaN|-?Infinity|-?[0-9]++(?:\.[0-9]++)?[eE]\+?[0-9]{3,}+)(?![\w.])',
     re.DOTALL,
@@ -313,6 +314,8 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     try:
         return decoder.decode(repaired(data))
     except msgspec.DecodeError:
+        if len(data) > ODD_BYTES_MAX:
+            raise
         texts = _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
         return decoder.decode(repaired(texts))
 
