@@ -230,7 +230,7 @@ class RolloutReader(Reader):
         if usage is None or usage == rollout.Usage():
             return
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_input_tokens, usage.output_tokens)
-        if _is_new(self._told, tokens, told.type):
+        if _is_new(self._told, tuple(each or 0 for each in tokens), told.type):
             tier, former = {"service_tier": told.service_tier or self._service_tier}, f"request:{self._former_id}"
             self._begin(request(self._line_id, at_us, tokens, former_id=former, terms=terms(tier), **self._by))
 
