@@ -89,7 +89,7 @@ class RolloutReader(Reader):
         elif not copied:
             self._name_line(line, number)
             self._aside = self._of_sub_agent or body.thread_id not in {None, *(self._threads or {body.thread_id})}
-            if self._seen.add("line", self._line_id):
+            if self._seen.add("line", hash(self._line_id)):  # a number takes less memory
                 self._read_in(body, at_us, mark)
             else:
                 self.pass_over("line seen before")
