@@ -53,6 +53,8 @@ _NAMES = (
 )
 _OPENED = re.compile(rf"\s*<({_NAMES})(?:\s[^<>]*)?>")
 _CLOSED = re.compile(rf"</({_NAMES})>$")
+_FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
+"""What Gemini puts behind a prompt that names files by `@`."""
 _BLOCKS_MAX = 64  # so many blocks before a person's words, and so many behind them
 _TAG_CHARACTERS_MAX = 64
 
@@ -66,6 +68,8 @@ def own_span(text: str) -> Span:
         if opened is None or closed < 0:
             break
         start = closed + len(opened[1]) + 3
+    files = text.find(f"\n{_FILES}", start) if text.endswith(_FILES_END, start, end) else -1
+    end = end if files < 0 else start + len(text[start:files].rstrip())
     for _ in range(_BLOCKS_MAX):
         closing = _CLOSED.search(text, max(start, end - _TAG_CHARACTERS_MAX), end)
         begun = -1 if closing is None else text.rfind(f"<{closing[1]}", start, end)

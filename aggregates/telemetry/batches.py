@@ -18,7 +18,7 @@ from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
 from aggregates.telemetry.agents import Agent
-from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, RecordDraft, What
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, What
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
@@ -163,6 +163,13 @@ class Step(NamedTuple):
     command: CapturePrompt | CaptureResponse | CaptureRecords
 
 
+def _content(answer: Answer) -> events.ResponseContent:
+    """Mostly without tokens: the records of the requests carry them."""
+    told = {name: answer.tokens.get(name) for name in ("input_tokens", "output_tokens", "cache_read_tokens")}
+    told["cache_creation_tokens"] = answer.tokens.get("cache_write_tokens")
+    return events.ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms, model=answer.model, **told)
+
+
 def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
     """The prompt, its response, and records in batches; none reaches beyond its exchange, so it is the same again."""
     prompt, answer, scope = exchange.prompt, exchange.answer, sender.scope
@@ -189,8 +196,7 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
                 developer_id=scope.developer_id,
                 prompt_id=capture.prompt_id,
                 former_prompt_id=capture.former_prompt_id,
-                # It carries no tokens: the requests' records do.
-                content=events.ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+                content=_content(answer),
                 response_operation_id=str(uuid5(client_event_id, "response")),
                 responded_at_us=answer.at_us,
             )

@@ -121,6 +121,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     at_us: Instant
     elapsed_ms: Count | None = None  # from the prompt to the agent's last line; None where the lines have no times
+    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    tokens: dict[Label, Count] = {}  # by a record's names, where the lines tell of no request by itself
 
 
 class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -250,14 +252,17 @@ _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
 _WAITS = VOCABULARY["waits"]
 _WAIT = re.compile(_WAITS["worded"])
+_LIMITED = re.compile(_WAITS["limited"])
 _PIECES = re.compile(_WAITS["piece"])
 _SECONDS_ALONE = re.compile(_WAITS["seconds_alone"])
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
 
 
 def status_in(message: str | None) -> int | None:
-    match = _STATUS.search((message or "")[:_HEAD_CHARACTERS])
-    return int(match.group(1)) if match else None
+    """As the message words it; who speaks of a rate limit was refused for one."""
+    head = (message or "")[:_HEAD_CHARACTERS]
+    match = _STATUS.search(head)
+    return int(match.group(1)) if match else 429 if _LIMITED.search(head) else None
 
 
 def wait_told(attributes: Attributes, message: str | None) -> int | None:

@@ -11,6 +11,7 @@ beside them. opencode makes a call for each step of an answer: only one that end
 """
 
 from collections.abc import Iterable
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
@@ -18,7 +19,7 @@ import msgspec
 
 from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.agents import Agent
+from aggregates.telemetry.agents import STATUSES, Agent
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, beside, inside, terms
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
@@ -61,7 +62,8 @@ def _request(event: SourceEvent, names: _Names, *, sidechain: bool = False) -> l
     told |= {"duration_ms": event.span_ms, "sidechain": sidechain}
     if event.failed:
         message = event.message or text(attributes, "error.message", "error.type")
-        return event.error(message, count(attributes, "http.response.status_code"), **told)
+        named = STATUSES.get(text(attributes, "error.type") or "")
+        return event.error(message, count(attributes, "http.response.status_code", "error.type") or named, **told)
     provider = json_object(attributes.get("ai.response.providerMetadata"))
     raw = json_object(json_object(provider.get("anthropic")).get("usage"))
     if raw:
@@ -160,13 +162,16 @@ def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
     messages = _messages(attributes.get("ai.prompt.messages" if asks else "ai.prompt"))
     # The agent itself asks, to name the session; what a person wrote may follow.
     begun = next((place for place in range(len(messages), 0, -1) if messages[place - 1].role != "user"), 0)
-    for_a_title = begun < len(messages) and maker_of(_text_of(messages[begun].content)) == TITLE
+    spoken = [*(each for each in messages if each.role != "system")][:1] + messages[begun:][:1]
+    for_a_title = any(maker_of(_text_of(each.content)) == TITLE for each in spoken)
     if asks:
         return _request(event, _SDK, sidechain=for_a_title)
     drafts: list[RecordDraft] = []
     if not for_a_title:
         if begun < len(messages) and (words := _text_of(messages[-1].content)):
-            drafts += event.only("prompt", words=words)
+            # What was refused is asked again, in a call of its own.
+            place = sha256(f"{len(messages)} {words}".encode("utf-8", "replace")).hexdigest()
+            drafts += event.only("prompt", words=words, request_id=place)
         if text(attributes, "ai.response.finishReason") not in _ON_THE_WAY:
             drafts += _answer(event, text(attributes, "ai.response.text", "ai.response.object"))
     return drafts or event.other()

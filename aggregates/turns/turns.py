@@ -7,7 +7,7 @@ The result depends on the set of facts only, not on the order in which they arri
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal
 from uuid import UUID
 
@@ -36,10 +36,11 @@ class Capture(msgspec.Struct, frozen=True, array_like=True):
     reading: PromptReading | None
     cwd_digest: int | None = None
     words_start: int = 0
+    sent_again: str | None = None  # equal for the times that an agent sent one prompt, where it tells each of them
 
 
 class CaptureGroup(msgspec.Struct):
-    """Captures that are one prompt: at most one of each kind."""
+    """Captures that are one prompt: at most one of each kind, but for a prompt that was sent again."""
 
     captures: list[Capture]
     typed_during: str | None = None  # the prompt id of the turn that was running when this was typed
@@ -47,12 +48,14 @@ class CaptureGroup(msgspec.Struct):
 
     @property
     def started_us(self) -> int:
-        return min(capture.at_us for capture in self.captures)
+        """A transcript that is imported later changes no time that was seen live."""
+        live = [capture.at_us for capture in self.captures if capture.kind != "transcript"]
+        return min(live or (capture.at_us for capture in self.captures))
 
     @property
     def ranked(self) -> list[Capture]:
-        """The one whose text is read first."""
-        return sorted(self.captures, key=lambda capture: LEADING.index(capture.kind))
+        """The one whose text is read first: what was typed, not what an agent put in its place."""
+        return sorted(self.captures, key=lambda capture: (not _is_command(capture), LEADING.index(capture.kind)))
 
     @property
     def lead(self) -> Capture:
@@ -76,23 +79,27 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
     groups: list[CaptureGroup] = []
     by_host: dict[str, CaptureGroup] = {}
     by_text: dict[int, deque[CaptureGroup]] = {}
+    again: dict[str | None, CaptureGroup] = {}
     persons, made = _by_author(ordered)
     for capture in persons:
         name, during = capture.host_prompt_id, None
         if name is not None and (name in taken_names or (name in by_host and not by_host[name].lacks(capture.kind))):
             name, during = None, name
             capture = msgspec.structs.replace(capture, host_prompt_id=None)
-        group = _same_prompt(capture, by_host, by_text)
+        group = again.get(capture.sent_again) or _same_prompt(capture, by_host, by_text)
         if group is None:
             group = CaptureGroup([])
             groups.append(group)
             if capture.text_digest is not None:
                 by_text.setdefault(capture.text_digest, deque()).append(group)
         group.captures.append(capture)
+        if capture.sent_again is not None:
+            again[capture.sent_again] = group
         group.typed_during = group.typed_during or during
         if name is not None:
             by_host.setdefault(name, group)
     groups.sort(key=lambda group: (group.started_us, group.lead.capture_id))
+    groups = _with_expansions(groups)
     starts = [group.started_us for group in groups]
     for capture in made:
         place = bisect_right(starts, capture.at_us) - 1
@@ -139,6 +146,31 @@ def _same_prompt(
         if unnamed and group.lacks(capture.kind):
             return group
     return None
+
+
+EXPANDS_WITHIN_US = 5_000_000  # one way tells a command as it was typed, another its text, at once
+
+
+def _is_command(capture: Capture) -> bool:
+    return capture.reading is not None and capture.reading.navigational == "command"
+
+
+def _with_expansions(groups: Sequence[CaptureGroup]) -> list[CaptureGroup]:
+    kept = list(groups)
+    for before, after in pairwise(groups):
+        if _expands(before, after) or _expands(after, before):
+            after.captures[:0] = before.captures
+            kept.remove(before)
+    return kept
+
+
+def _expands(typed: CaptureGroup, text: CaptureGroup) -> bool:
+    """Whether a command was told by one kind of capture, and by another what the agent put in its place."""
+    if typed.host_prompt_id is not None and text.host_prompt_id is not None:
+        return False
+    commands = all(map(_is_command, typed.captures)) and not any(map(_is_command, text.captures))
+    near = abs(typed.started_us - text.started_us) <= EXPANDS_WITHIN_US
+    return commands and near and all(text.lacks(capture.kind) for capture in typed.captures)
 
 
 # From these, and from what was seen, the turns of a session.
@@ -190,7 +222,7 @@ def build_turns(
     named.sort(key=lambda pair: (pair[1].started_us, pair[0]))
     turns, aliases = [], []
     for (turn_id, group), own in zip(named, _assign([group for _, group in named], seen, taken_names), strict=True):
-        turns.append(_build(agent_session_id, turn_id, group, _answers(group, answers), own))
+        turns.append(_build(agent_session_id, turn_id, group, answers, own))
         captured = [capture.capture_id for capture in (*group.captures, *group.made)]
         ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
         aliases.append(Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id))
@@ -228,10 +260,13 @@ def _assign(groups: Sequence[CaptureGroup], seen: Seen, taken_names: Set[str]) -
     return assigned
 
 
-def _build(session: str, turn_id: UUID, group: CaptureGroup, answers: Sequence[CapturedResponse], own: Seen) -> Turn:
-    """`answers`: in the order in which they were given; the last one is what the prompt led to."""
-    lead, answer = group.lead, answers[-1] if answers else None
+def _build(
+    session: str, turn_id: UUID, group: CaptureGroup, captured: Mapping[UUID, CapturedResponse], own: Seen
+) -> Turn:
+    """Of the answers, in the order in which they were given, the last one is what the prompt led to."""
     responses = [each for each in own if each.observation.kind == "response"]
+    answers, lead = _answers(group, captured, heard_live=bool(responses)), group.lead
+    answer = answers[-1] if answers else None
     work = sum_work([(each.position, each.observation) for each in own])
     if not work.usage:
         # Where no request log covers the turn, the numbers of its responses stand in.
@@ -261,7 +296,7 @@ def _build(session: str, turn_id: UUID, group: CaptureGroup, answers: Sequence[C
         closed_us=None,
         closed_by=None,
         cwd_digest=next((c.cwd_digest for c in group.captures if c.cwd_digest is not None), None),
-        elapsed_ms=answers[0].elapsed_ms if answers else None,
+        elapsed_ms=next((captured[c.capture_id].elapsed_ms for c in group.ranked if c.capture_id in captured), None),
         words_start=lead.words_start,
         from_log=lead.kind == "log",
         made=_made(group.made),
@@ -278,9 +313,12 @@ def _made(captures: Sequence[Capture]) -> tuple[str, ...]:
     return tuple(sorted(maker for (maker, _), count in times.items() for _ in range(count)))
 
 
-def _answers(group: CaptureGroup, answers: Mapping[UUID, CapturedResponse]) -> list[CapturedResponse]:
-    """The plugin's answer first, else that of the transcript; then what was answered to the agent's own words."""
-    own = [answers[capture.capture_id] for capture in group.ranked if capture.capture_id in answers]
+def _answers(
+    group: CaptureGroup, answers: Mapping[UUID, CapturedResponse], *, heard_live: bool
+) -> list[CapturedResponse]:
+    """The plugin's, else a transcript's that nothing told live; then what was answered to the agent's own words."""
+    told = [each for each in group.ranked if not (heard_live and each.kind == "transcript")]
+    own = [answers[capture.capture_id] for capture in told if capture.capture_id in answers]
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 

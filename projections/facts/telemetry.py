@@ -112,6 +112,7 @@ def _observe(rows: Rows, session: str, record: Record, placed: PlacedObservation
             text_digest=seen.text_digest,
             reading=seen.prompt,
             words_start=0 if seen.text is None else seen.text.start,
+            sent_again=record.request_id,
         )
         add_capture(rows, session, capture)
     return prompt_id

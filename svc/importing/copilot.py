@@ -3,6 +3,7 @@
 Requests and calls have the ids that telemetry gives them. Credits are no dollars, so no cost is read.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import msgspec
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count
 from aggregates.records.tools import tool_effect
-from aggregates.telemetry.draft import TypedPrompt
+from aggregates.telemetry.agents import STATUSES
+from aggregates.telemetry.draft import TypedPrompt, status_in
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
 from svc.importing.lines import fitted
@@ -35,6 +37,12 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     api_call_id: str | None = None
 
 
+class Metrics(msgspec.Struct, frozen=True):
+    """Of all requests of one model in a session so far."""
+
+    usage: Usage = Usage()
+
+
 class ShellEnd(msgspec.Struct, frozen=True, rename="camel"):
     exit_code: int | None = None
 
@@ -51,7 +59,11 @@ class Data(msgspec.Struct, frozen=True, rename="camel"):
     result: Any = None
     shell_execution: ShellEnd | None = None
     usage: Usage | None = None
+    model: str | None = None
+    output_tokens: Count | None = None
+    model_metrics: dict[str, Metrics] = {}
     message: str | None = None
+    error_type: str | None = None
     status_code: int | None = None
 
 
@@ -67,6 +79,8 @@ class EventReader(Reader):
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
         self._cwd: str | None = None
+        self._sums = Counter[str]()  # of the answers before, where no request is told by itself
+        self._told_each = False
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         if str(value.get("type")) not in _READ:
@@ -88,17 +102,39 @@ class EventReader(Reader):
             case "assistant.message" if line.agent_id is None:
                 self._said(data.content or "", at_us)
                 self._open.stopped = not data.tool_requests
+                self._gave(data.model, Counter(output_tokens=data.output_tokens or 0))
+            case "session.shutdown":
+                self._summed(data.model_metrics)
             case "abort" if line.agent_id is None:
                 self._add(note("interruption", line.id, at_us))
                 self._open.stopped = True
             case _:
                 self._did(line, data, at_us)
 
+    def _gave(self, model: str | None, told: Counter[str]) -> None:
+        """Before 1.0.9x no request is told by itself; the numbers of an answer stand in for its requests."""
+        if any(told.values()) and not self._told_each:
+            self._sums += told
+            self._open.used = told + self._open.used
+            self._open.model = model
+
+    def _summed(self, metrics: dict[str, Metrics]) -> None:
+        """What a session took beyond what was told before is its last answer's; of several models none is named."""
+        usages = [(model, each.usage) for model, each in metrics.items()]
+        sums = Counter[str]()
+        for _, each in usages:
+            read, written = each.cache_read_tokens or 0, each.cache_write_tokens or 0
+            sums += Counter(output_tokens=each.output_tokens or 0, cache_read_tokens=read, cache_write_tokens=written)
+            sums["input_tokens"] += max(0, (each.input_tokens or 0) - read - written)
+        if self._open.prompt is not None and self._open.answer:
+            self._gave(usages[0][0] if len(usages) == 1 else None, sums - self._sums)
+
     def _did(self, line: Line, data: Data, at_us: int) -> None:
         """What a sub-agent does as well."""
         by: dict[str, Any] = {"sidechain": line.agent_id is not None}
         match line.type:
             case "session.usage_record" if (usage := data.usage) is not None:
+                self._told_each = True
                 took = None if usage.duration is None or usage.duration < 0 else round(usage.duration)
                 told = {"request_id": usage.api_call_id, "model": usage.model, "duration_ms": took, **by}
                 tokens = usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens
@@ -119,11 +155,13 @@ class EventReader(Reader):
                 call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
                 self._at(at_us)
             case "session.error":
-                self._add(note("error", line.id, at_us, data.message, status_code=data.status_code, **by))
+                named = data.status_code or STATUSES.get(data.error_type or "") or status_in(data.message)
+                self._add(note("error", line.id, at_us, data.message, status_code=named, **by))
 
 
 _READ = (
-    *("session.start", "session.resume", "session.usage_record", "session.error", "user.message", "abort"),
+    *("session.start", "session.resume", "session.usage_record", "session.error", "session.shutdown"),
+    *("user.message", "abort"),
     *("assistant.message", "tool.execution_start", "tool.execution_complete"),
 )
 COPILOT = Format(

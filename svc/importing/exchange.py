@@ -147,6 +147,8 @@ class _Open:
     answer_id: str | None = None
     answer: str = ""
     answered_us: int = 0
+    used: Counter[str] = field(default_factory=Counter)  # its tokens, where no request is told by itself
+    model: str | None = None
     last_us: int = 0
     stopped: bool = False  # whether the agent is done, as far as the lines say
 
@@ -254,7 +256,9 @@ class Reader(ABC):
         answer = None
         if done.prompt is not None and done.answer:
             elapsed_ms = max(0, done.answered_us - done.prompt.at_us) // 1000
-            answer = Answer(done.answer.strip(), done.answered_us, elapsed_ms if self._timed else None)
+            answer = Answer(
+                done.answer.strip(), done.answered_us, elapsed_ms if self._timed else None, done.model, dict(done.used)
+            )
         if done.prompt is not None or drafts:
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
 

@@ -119,7 +119,9 @@ class SessionReader(Reader):
             return
         match message.type:
             case "user" if not self._of_sub_agent:
-                text = text_in(message.display_content) or message.text
+                # A command of one's own is told live by the text in its place alone.
+                typed = text_in(message.display_content)
+                text = message.text if not typed or typed.startswith("/") else typed
                 told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
                 if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
                     self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us))

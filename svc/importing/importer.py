@@ -88,6 +88,9 @@ class ImportReport:
             for record in (record for record in records if record.kind == "request"):
                 tokens = tuple(getattr(record, name) or 0 for name in _TOKENS)
                 largest[record.record_id] = max(tokens, largest.get(record.record_id, tokens), key=sum)
+            if exchange.answer is not None and exchange.answer.tokens and exchange.prompt is not None:
+                stand_in = tuple(exchange.answer.tokens.get(name, 0) for name in _TOKENS)
+                largest[f"answer:{exchange.prompt.line_id}"] = stand_in
 
 
 class Log(NamedTuple):

@@ -45,7 +45,7 @@ EXPORTS = {
         claude("api_request", {"input_tokens": 5, "output_tokens": 7}),
         claude("tool_result", EDIT),
         claude("api_error", {"error": "Overloaded"}, timeUnixNano="0"),
-        claude("user_prompt", {"command_name": "clear"}),
+        claude("tool_decision", {"tool_name": "Bash", "decision": "reject", "source": "user_abort"}),
     ),
     "a secret in a prompt and in a tool's input": logs(
         claude("user_prompt", {"prompt": f"use {KEY} in src/a.py"}),

@@ -32,16 +32,18 @@ REPORTS: dict[str, RecordKind] = {"start": "session_start", "end": "session_end"
 REPORTS |= {"tool": "tool", "request": "request"}
 NOTICE = replace(prompt(), maker="the report of a background task")
 PRESSED = replace(prompt(), maker=BUTTON)
+COMMAND = prompt(navigational="command")
 
 
 def captured(told: str) -> list[Capture]:
-    """A number, a kind and who made the text, then `@` seconds, `#` the prompt id and `=` another text; `=-`: none."""
+    """A number, a kind and what it is, then `@` seconds, `#` the prompt id and `=` another text; `=-`: none."""
     found = []
-    pattern = r"(\d)([ptl])([nb]?)(?:@([\d.]+))?(?:#(\w+))?(?:=(\S+))?"
+    pattern = r"(\d)([ptl])([nbca]?)(?:@([\d.]+))?(?:#(\w+))?(?:=(\S+))?"
     for number, kind, maker, seconds, host, text in re.findall(pattern, told):
         said = None if text == "-" else text or "Add a flag"
-        at_us, reading = round(float(seconds or 0) * SECOND), {"n": NOTICE, "b": PRESSED}.get(maker)
-        found.append(capture(int(number), KINDS[kind], at_us=at_us, host=host or None, text=said, reading=reading))
+        at_us, reading = round(float(seconds or 0) * SECOND), {"n": NOTICE, "b": PRESSED, "c": COMMAND}.get(maker)
+        one = capture(int(number), KINDS[kind], at_us=at_us, host=host or None, text=said, reading=reading)
+        found.append(replace(one, sent_again="again" if maker == "a" else None))
     return found
 
 
@@ -86,6 +88,12 @@ TYPED = "1p#runs=one 2l@0.000001#runs=one 3p@5#runs=two 4l@6"
         "typed while the agent works, told by the id of what runs": (TYPED + "#runs=two", "12 34"),
         "typed while the agent works, told by an id of its own": (TYPED + "#own=two", "12 34"),
         "typed while the agent works, told without an id": (TYPED + "=two", "12 34"),
+        "sent again, an hour later": ("1la 2la@3600 3l@3601", "12 3"),
+        "a command, and by a hook its text": ("1lc=typed 2p@5=text", "12"),
+        "a hook's text, and the command as it was typed": ("1p=text 2tc@5=typed", "12"),
+        "a command, and later another prompt by a hook": ("1lc=typed 2p@5.000001=text", "1 2"),
+        "a command of its own, and at once a prompt": ("1lc=typed 2p@3=text 3l@4=text", "1 23"),
+        "a command and a text of different ids": ("1lc#p=typed 2p@3#q=text", "1 2"),
     },
 )
 def test_captures_of_one_prompt_are_joined(told: str, joined: str) -> None:
@@ -100,6 +108,20 @@ def test_a_prompt_id_of_an_earlier_turn_joins_nothing_anymore() -> None:
     assert groups(captures) == [[2, 1]]
     assert groups(captures, frozenset({"p"})) == [[1], [2]]
     assert groups([capture(1, host="p"), capture(2, "log", host="p")], frozenset({"p"})) == [[2, 1]]
+
+
+def test_an_import_changes_no_time_and_no_answer_that_was_seen_live() -> None:
+    """What it alone tells is added: how long the answer took."""
+    imported = {uuid(1): answer(3 * SECOND, elapsed_ms=2_900, position=9)}
+    log, file = capture(2, "log", at_us=SECOND), capture(1, "transcript")
+    live = [seen("response", 2 * SECOND)]
+    (alone,), _ = build_turns(SESSION, [log], {}, live, openings={})
+    (both,), _ = build_turns(SESSION, [file, log], imported, live, openings={})
+    assert both.elapsed_ms == 2_900
+    for name in ("started_us", "last_activity_us", "agent_us", "response_position"):
+        assert getattr(both, name) == getattr(alone, name), name
+    (unheard,), _ = build_turns(SESSION, [file, log], imported, [], openings={})
+    assert (unheard.started_us, unheard.last_activity_us, unheard.response_position) == (SECOND, 3 * SECOND, 9)
 
 
 FOUR = "1p#p=one 2p@600=two 3l@600#log=two 4p@1200#twice=three 5p@1800#twice=four"

@@ -81,3 +81,39 @@ def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_taken() -> None:
 def test_only_files_of_events_are_sessions() -> None:
     assert FORMATS["copilot"].is_transcript(Path("session-state/x/events.jsonl"))
     assert not FORMATS["copilot"].is_transcript(Path("session-state/x/workspace.yaml"))
+
+
+OLD = {"model": "claude-sonnet-4.6", "outputTokens": 300}
+
+
+def ended(second: int, output: int, **more: dict[str, Any]) -> bytes:
+    usage = {"inputTokens": 50_000, "outputTokens": output, "cacheReadTokens": 40_000, "cacheWriteTokens": 2_000}
+    return line(second, "session.shutdown", {"modelMetrics": {OLD["model"]: {"usage": usage}, **more}})
+
+
+def answered(second: int) -> bytes:
+    return line(second, "assistant.message", {"content": "Done.", "toolRequests": [], **OLD})
+
+
+def test_where_no_request_is_told_by_itself_the_sums_stand_at_the_answers() -> None:
+    """Each answer has what it gave; the last one of a run the rest, also where a resumed run sums up both."""
+    lines = [begun(), GO, answered(2), asked(3, "And on."), answered(4), ended(5, 900)]
+    _, (_, first, second) = read(*lines)
+    _, (_, _, _, third) = read(*lines, begun(6, "session.resume"), asked(7, "Last."), answered(8), ended(9, 1_300))
+    assert first.answer
+    assert second.answer
+    assert third.answer
+    assert (first.answer.model, first.answer.tokens) == (OLD["model"], {"output_tokens": 300})
+    rest = {"input_tokens": 8_000, "cache_read_tokens": 40_000, "cache_write_tokens": 2_000}
+    assert second.answer.tokens == {"output_tokens": 600, **rest}
+    assert third.answer.tokens == {"output_tokens": 400}
+
+
+def test_sums_that_others_tell_or_that_several_models_share() -> None:
+    """Requests that are told by themselves are no sums; a sum of several models has no model, so no price."""
+    _, (_, told) = read(begun(), GO, used(2, "chat_1"), answered(3), ended(4, 900))
+    assert told.answer
+    assert told.answer.tokens == {}
+    _, (_, mixed) = read(begun(), GO, answered(3), ended(4, 900, haiku={"usage": {"outputTokens": 100}}))
+    assert mixed.answer
+    assert (mixed.answer.model, mixed.answer.tokens["output_tokens"]) == (None, 1_000)
