@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import structlog
 
+from aggregates.capture.events import DECODER_VERSION
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY
 from projections.reader import SCHEMA_VERSION
 from svc.log.vault import sync
@@ -36,7 +37,8 @@ MANIFEST = "archive.db"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")  # former versions wrote drafts
 ARCHIVE_VERSION = 3  # counted up when a column changes its name, type or meaning; then it is written anew
-MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION  # rows of other tables may say something else
+MADE_OF = 100 * (1_000 * ARCHIVE_VERSION + SCHEMA_VERSION) + DECODER_VERSION
+"""Rows of other tables, or of another reading, may say something else."""
 Fingerprint = Callable[[int], bytes]  # tells the event at a position from any other; empty where there is none
 
 
