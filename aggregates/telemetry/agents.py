@@ -15,7 +15,7 @@ from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
 Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
-_FAILED_FROM = 400
+FAILED_FROM = 400
 
 # Claude Code: its events' names come with and without `claude_code.` before them. Every request, its tokens and its
 # cost stand in `api_request`; metrics and spans repeat them.
@@ -121,7 +121,7 @@ def _codex_attempt(event: SourceEvent) -> list[RecordDraft]:
     """One try of a request. A good one is counted when its stream is complete."""
     status = count(event.attributes, "http.response.status_code")
     message = text(event.attributes, "error.message")
-    if (status is None and message is None) or (status is not None and status < _FAILED_FROM):
+    if (status is None and message is None) or (status is not None and status < FAILED_FROM):
         return event.other(status_code=status, **event.told(duration_ms="duration_ms"))
     return event.error(message, status, **event.told(model="model", duration_ms="duration_ms"))
 
@@ -207,7 +207,7 @@ def _is_helper(attributes: Attributes) -> bool:
 
 def _gemini_response(event: SourceEvent) -> list[RecordDraft]:
     attributes, status = event.attributes, event.status_code
-    if status is not None and status >= _FAILED_FROM:
+    if status is not None and status >= FAILED_FROM:
         return _gemini_error(event)
     whole, cached = count(attributes, "input_token_count"), count(attributes, "cached_content_token_count")
     output, thoughts = count(attributes, "output_token_count"), count(attributes, "thoughts_token_count")

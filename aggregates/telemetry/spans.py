@@ -19,7 +19,7 @@ import msgspec
 
 from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.agents import STATUSES, Agent
+from aggregates.telemetry.agents import FAILED_FROM, STATUSES, Agent
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, beside, inside, terms
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
@@ -31,6 +31,7 @@ _SDK_CALLS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.strea
 _SDK_REQUESTS = {f"{call}.{ask}" for call in _SDK_CALLS for ask in ("doGenerate", "doStream")}
 _SDK_TOOL = "ai.toolCall"
 _ON_THE_WAY = ("tool-calls", "tool_calls")  # the reason why an answer stopped that is none yet
+_TOLD = ("input", "cached", "cache_write", "output", "fresh")  # the counts of an account, in the order of `inside`
 _DELEGATES = "task"  # opencode's tool that has a helper work, in a session of its own
 _Names = dict[str, Any]
 _CONVENTIONS: _Names = VOCABULARY["conventions"]
@@ -60,17 +61,19 @@ def _request(event: SourceEvent, names: _Names, *, sidechain: bool = False) -> l
     attributes = event.attributes
     told = event.told(model=names["model"], request_id=names["request_id"])
     told |= {"duration_ms": event.span_ms, "sidechain": sidechain}
-    if event.failed:
-        message = event.message or text(attributes, "error.message", "error.type")
-        named = STATUSES.get(text(attributes, "error.type") or "")
-        return event.error(message, count(attributes, "http.response.status_code", "error.type") or named, **told)
+    counts = [count(attributes, *names.get(what, ())) for what in _TOLD]
+    said = text(attributes, "error.type", "error.message")
+    status = count(attributes, "http.response.status_code", "error.type") or STATUSES.get(said or "")
+    failed = said or (status or 0) >= FAILED_FROM or text(attributes, "ai.response.finishReason") == "error"
+    if event.failed or (failed and not any(counts)):
+        # One that failed before it cost anything, though its span may not have the status of a failure.
+        return event.error(event.message or text(attributes, "error.message", "error.type"), status, **told)
     provider = json_object(attributes.get("ai.response.providerMetadata"))
     raw = json_object(json_object(provider.get("anthropic")).get("usage"))
     if raw:
         first, *passes = beside(raw, told["model"])
         more = [event.only("request", suffix=f"#{at}", **told | each) for at, each in enumerate(passes, 1)]
         return [*event.only("request", **told | first), *chain.from_iterable(more)]
-    counts = (count(attributes, *names.get(what, ())) for what in ("input", "cached", "cache_write", "output", "fresh"))
     tier = text(attributes, *names["tier"]) or json_object(provider.get("openai")).get("serviceTier")
     return event.only("request", **told, **inside(*counts), terms=terms({"service_tier": tier}))
 

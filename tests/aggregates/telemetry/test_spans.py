@@ -84,6 +84,7 @@ def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
     assert {record.origin for record in found.records} == {0}
 
 
+UNTOLD = dict.fromkeys([name for name in USAGE if ".usage." in name], "?")
 FAILED = {"status": {"code": 2, "message": "429, retry after 5s"}}
 EDITED = {"filePath": "a", "oldString": "x", "newString": "y\nz"}
 

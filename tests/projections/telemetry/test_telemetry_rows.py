@@ -50,6 +50,15 @@ def test_a_request_told_by_the_log_and_by_the_transcript_counts_once_and_as_the_
     assert rows == [(3, 1, 4), (20, 0, 4)]
 
 
+def test_passes_count_beside_their_message_and_give_way_with_it() -> None:
+    """What the agent's log says that a request cost holds its passes."""
+    log, pieces = _prompted(), [{"record_id": f"request:m{end}", "request_id": "req-1"} for end in ("", "#1")]
+    log.records("s1", *(request(MONDAY + MINUTE, **each) for each in pieces))
+    assert _turn_work(project(log.facts)).usage[0].requests == 2
+    log.records("s1", request(MONDAY + MINUTE + SECOND, request_id="req-1", origin=0))
+    assert _turn_work(project(log.facts)).usage[0].requests == 1
+
+
 def test_a_tool_call_told_twice_counts_once_and_with_its_details() -> None:
     """Telemetry without tool details knows the outcome only; the transcript knows the file."""
     log = _prompted()
