@@ -57,6 +57,7 @@ SHORT = {"cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_inpu
         "who declined after some words": ([HALF | {"model": "opus"}, OTHER], [DONE, ("opus", 60, 25)]),
         "who declined without a word": ([HALF | {"model": "opus", "output_tokens": 0}, OTHER], [DONE]),
         "who declined is not named": ([HALF, OTHER], [DONE, (None, 60, 25)]),
+        "who declined in a chain": ([OTHER | {"model": "opus"}, OTHER], [DONE, ("opus", 60, 25)]),
         "odd ones": ([5, None, {}], [DONE]),
     },
 )
