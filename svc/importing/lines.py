@@ -77,7 +77,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
 
 
 def _texts(raw: bytes) -> bytes:
-    return _NUL.sub(rb"\1\\ufffd", repaired(raw))
+    return _NUL.sub(rb"\1\\ufffd", repaired(raw)) if b"\\u0000" in raw else repaired(raw)
 
 
 def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:
