@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.telemetry.draft import beside, inside, terms
+from aggregates.telemetry.draft import beside, cache_writes, inside, terms
 from tests.support.tables import table
 
 COUNTS = st.integers(0, 10**6)
@@ -93,6 +93,11 @@ def test_writes_and_searches(told: dict[str, Any], counts: tuple[int | None, ...
 )
 def test_terms_that_are_not_usual(told: dict[str, Any], found: str | None) -> None:
     assert terms(told) == found
+
+
+@table("told", {"two": (None, 5, 4), "all and the long": (9, None, 4), "all and the short": (9, 5, None)})
+def test_what_a_count_of_writes_lacks_follows_from_the_others(told: tuple[int | None, int | None, int | None]) -> None:
+    assert tuple(cache_writes(*told).values()) == (9, 4)
 
 
 def test_terms_hold_for_passes_and_speed_for_the_model_that_was_asked() -> None:
