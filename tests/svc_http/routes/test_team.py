@@ -10,7 +10,7 @@ from aggregates.people.acts import ChangeDeveloper, ChangeOrganization, EndTeam
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
-from projections.reports import TeamSummary
+from projections.reports import OUTCOMES, TeamSummary
 from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
 from tests.svc_http.browsing import CORE, carried_out, core
@@ -49,11 +49,12 @@ async def test_counts_without_a_model(house: House, api: Caller) -> None:
     assert (nothing.members_active, nothing.sub_sessions, nothing.crushed, nothing.trivia) == (0, 0, 0, 0)
     works(house, ANA_SCOPE, "a", LOGIN)
     works(house, BEN_SCOPE, "b", ROUNDING, MONDAY + 11 * HOUR)
-    works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
+    works(house, BEN_SCOPE, "c", "thanks", MONDAY + 12 * HOUR)
     found = await asked(api)
     assert (found.members_active, found.sub_sessions, found.withheld) == (2, 3, None)
     assert found.by_intent is not None
     assert found.by_intent.bug_fix == 2
+    assert sum(getattr(found, name) for name in OUTCOMES) == found.sub_sessions
     assert (found.narrative, found.structured_narrative, found.narrative_source, found.generated_at) == (None,) * 4
     assert found.narrative_input_clipped is False
     assert house.narrations[-1].work == NO_WORK, "nothing is prepared for nobody"
@@ -142,7 +143,13 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
             {"developerId": str(BEN), "displayName": "Ben", "costUsd": 0.03, **one, "share": 0.75},
             {"developerId": str(ANA), "displayName": "Ana", "costUsd": 0.01, **one, "share": 0.25},
         ],
-        "pricingCoverage": {"pricedRequests": 2, "unpricedRequests": 0, "lowerBoundRequests": 0, "ratio": 1.0},
+        "pricingCoverage": {
+            "pricedRequests": 2,
+            "unpricedRequests": 0,
+            "lowerBoundRequests": 0,
+            "upperBoundRequests": 0,
+            "ratio": 1.0,
+        },
         "prevCostUsd": 0.08,
     }
     for query, spent in (("window=monthly", 0.0), ("window=daily&tz=%20", 0.0), ("window=daily&tz=Asia/Tokyo", 0.03)):
