@@ -89,7 +89,7 @@ _OBSERVED_PROMPT = Observation.__struct_fields__.index("prompt")
 _FLAGS, _SUMS, _OPENING = 8, 9, 12
 """Places in a reading of form 1. Flags and opening: a bit for each of `NAMED`, openings apart. Sums: the logits, each
 2^31 greater, in 32 bits."""
-_OPENINGS_AT = len(NAMED) - len(OPENINGS)
+_OPENINGS_AT = NAMED.index(OPENINGS[0])  # they were the last ones then
 
 
 def _from_form_1(rows: list[Any]) -> list[Any]:

@@ -141,7 +141,7 @@ SECTIONS: dict[str, Callable[[ReportInput], object]] = {
     "integrity": lambda look: activity.integrity(look.reader, look.scope, look.window),
     "trivia": lambda look: trivia(look.reader, look.scope, look.window, ROWS_MAX, 0),
     "files": _listed(activity.files),
-    "topPrompts": _listed(top_prompts),
+    "topPrompts": _listed(lambda *asked: [each for each in top_prompts(*asked) if each.sure]),
     "taskTime": _task_time,
     "modelTask": _listed(activity.model_task),
     "throttle": _throttle,

@@ -47,7 +47,7 @@ def _rubric(
     model: "RubricModel", logits: "Logits", context: tuple[str, ...], shown: tuple[int, ...], own_words: bool
 ) -> Rubric:
     """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
-    return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))
+    return model.verdict(logits, context, shown, own_words=own_words)
 
 
 def context_names(prompt: PromptReading, before: Before | None) -> tuple[str, ...]:
@@ -159,7 +159,6 @@ Language = Literal["en", "ko"]
 GRADED_MIN = 5  # from fewer prompts nothing is concluded about a habit
 REWORKED = "it takes back or repeats earlier work"
 NO_SIGN = "nothing shows that the goal was reached"  # the two reasons that are no evidence of the outcome judge
-ONE_SIDED = "only said where sure; no rate"  # of a habit that the judge can surely see, or surely miss, but not both
 
 
 class Advised(msgspec.Struct, frozen=True):

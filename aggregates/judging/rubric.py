@@ -19,17 +19,18 @@ from aggregates.judging.outcome import countable, never_complete
 from aggregates.judging.prompt import LEANS
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import (
-    BOTH_WAYS,
     CHANGE_INTENTS,
-    EMBEDDED,
     BooleanName,
     BoundaryVerdict,
+    Chances,
+    ClassChances,
     Evidence,
     Intent,
     OutcomeVerdict,
     Rubric,
     applicable,
-    said_booleans,
+    as_said,
+    said_rubric,
 )
 from aggregates.turns.turn import Turn
 
@@ -96,17 +97,17 @@ def grading_units(turns: Sequence[Turn], joined: Mapping[UUID, JoinedReading]) -
     return [Unit(unit, unit[0].prompt if whole is None else whole.reading) for unit, whole in found]
 
 
+def naming_rubric(rubrics: Sequence[Rubric]) -> Rubric | None:
+    """Of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
+    classified = [rubric for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
+    if classified and classified[0].intent in ("question", "investigation"):
+        return next((rubric for rubric in classified if rubric.intent in CHANGE_INTENTS), classified[0])
+    return next(iter(classified), None)
+
+
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
-    """The intent of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
-    intents = [rubric.intent for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
-    if not intents:
-        return None
-    if intents[0] in ("question", "investigation"):
-        return next((intent for intent in intents[1:] if intent in CHANGE_INTENTS), intents[0])
-    return intents[0]
-
-
-SURE_MIN = 2  # a score of fewer sure booleans is none
+    naming = naming_rubric(rubrics)
+    return None if naming is None else naming.intent
 
 
 class Standing(NamedTuple):
@@ -114,23 +115,10 @@ class Standing(NamedTuple):
 
     earned: tuple[BooleanName, ...] = ()
     sure: tuple[BooleanName, ...] = ()  # those that are surely earned or surely missed
-
-    @property
-    def score(self) -> float | None:
-        """100 x earned / sure; None where too few are sure."""
-        return 100.0 * len(self.earned) / len(self.sure) if len(self.sure) >= SURE_MIN else None
+    chances: Chances = ()
 
 
 NO_STANDING = Standing()
-
-
-def rated(standing: Standing, rubric: Rubric) -> tuple[BooleanName, ...]:
-    """Of the sure booleans those of which the prompt's judge could have said true as well as false."""
-    return standing.sure if rubric.judge != EMBEDDED else tuple(name for name in standing.sure if name in BOTH_WAYS)
-
-
-def own_standing(rubric: Rubric) -> Standing:
-    return Standing(rubric.earned, tuple(each.name for each in rubric.booleans if each.value is not None))
 
 
 def goal_unit(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent | None) -> Unit | None:
@@ -174,23 +162,34 @@ def _says_what(reading: PromptReading | None, unless: Sequence[str]) -> bool:
     return reading is not None and reading.shows("words over 6") and not reading.shows(*unless)
 
 
-def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing]:
-    """For each `ok` prompt its own goal, and of the rest what it or an earlier one earned, or left unsure."""
+def standings(rubrics: Sequence[Rubric], said: Intent | None = None) -> tuple[list[Standing], Standing]:
+    """Of each `ok` prompt, with its own goal and of the rest what it or an earlier one shows; and of all together.
+
+    `said`: of what class a person said that the sub-session is.
+    """
+    naming = naming_rubric(rubrics)
+    intent, classes = (None, ()) if naming is None else (naming.intent, naming.chances)
+    if said is not None:
+        intent, classes = said, as_said(classes, said, {}) if classes else ()
     so_far: dict[BooleanName, bool | None] = {}
+    highest: Chances = ()
     found = []
     for rubric in rubrics:
         _add(so_far, rubric)
+        highest = _highest(highest, rubric.chances)
         own_goal = {each.name: each.value for each in rubric.booleans}.get("goal_explicit")
-        standing = _standing(intent, so_far | {"goal_explicit": own_goal})
+        # The goal is the first boolean of every class.
+        chances = _highest(rubric.chances, highest, first=1)
+        standing = _standing(intent, so_far | {"goal_explicit": own_goal}, classes, chances)
         found.append(standing if rubric.status == "ok" else NO_STANDING)
-    return found
+    return found, _standing(intent, so_far, classes, highest)
 
 
-def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> Standing:
-    so_far: dict[BooleanName, bool | None] = {}
-    for rubric in rubrics:
-        _add(so_far, rubric)
-    return _standing(intent, so_far)
+def _highest(one: Chances, other: Chances, first: int = 0) -> Chances:
+    """Of each boolean the higher chance; of those before `first` that of the one."""
+    pairs = [(each.intent, each.booleans, more.booleans) for each, more in zip(one, other, strict=False)]
+    joined = (ClassChances(name, 0.0, a[:first] + tuple(map(max, a[first:], b[first:]))) for name, a, b in pairs)
+    return tuple(joined) if one and other else one or other
 
 
 def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
@@ -200,10 +199,14 @@ def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
         so_far[each.name] = True if any(both) else None if None in both else False
 
 
-def _standing(intent: Intent | None, stands: Mapping[BooleanName, bool | None]) -> Standing:
+def _standing(
+    intent: Intent | None, stands: Mapping[BooleanName, bool | None], classes: Chances, booleans: Chances
+) -> Standing:
     applies = () if intent is None else applicable(intent)
     sure = tuple(name for name in applies if stands.get(name) is not None)
-    return Standing(tuple(name for name in sure if stands[name]), sure)
+    pairs = zip(classes, booleans, strict=False)
+    chances = tuple(ClassChances(each.intent, each.chance, shown.booleans) for each, shown in pairs)
+    return Standing(tuple(name for name in sure if stands[name]), sure, chances)
 
 
 # What text models answered.
@@ -245,8 +248,8 @@ def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
     judge = f"model:{answer.model}"
     if answer.intent is None:
         return Rubric("unclassified", judge=judge)
-    booleans = said_booleans(answer.intent, answer.earned, answer.unsure)
-    return Rubric("ok", answer.intent, answer.confidence, booleans, judge)
+    said = answer.intent, answer.confidence, answer.earned, answer.unsure
+    return said_rubric(*said, judge=judge, chances=embedded.chances)
 
 
 def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:

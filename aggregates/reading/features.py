@@ -245,6 +245,28 @@ def _kind(bare: str) -> str:
     )
 
 
+_OBJECT_WORDS_MAX = 2  # a wish for something better may name so much of what is to be better; a path has two more
+_EMPTY = lexicon.HOLLOW | lexicon.BETTER | lexicon.REWORKING | lexicon.WIDE | {"and", "with"}
+_ALL_OF_IT = lexicon.patterns("wishes")["all of it"]
+_ASKING = frozenset({"how", "what", "which", "why"})
+
+
+def empty_wishes(shown: Features) -> list[str]:
+    """Whether a request is only for something better, and whether what it names is everything."""
+    if "asks ?" in shown.cues or not _ASKING.isdisjoint(shown.distinct):
+        return []
+    named = [word for word in shown.distinct if word not in _EMPTY]
+    better, wide = (not words.isdisjoint(shown.distinct) for words in (lexicon.BETTER, lexicon.WIDE))
+    bounded = not shown.cues.isdisjoint({"reference", "phrase:scope_limit"})
+    object_words = _OBJECT_WORDS_MAX + 2 * ("reference" in shown.cues)
+    found = {
+        "only better": better and len(named) <= object_words,
+        "names everything": not bounded
+        and (_ALL_OF_IT.search(" ".join(shown.words)) is not None or (wide and not named)),
+    }
+    return [name for name, holds in found.items() if holds]
+
+
 class _Said(NamedTuple):
     cue: str
     text: str

@@ -6,13 +6,12 @@ Its weights are whole thousandths of a logit: a verdict can be followed by hand,
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import get_data
-from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates.reading.features import PAIR_NAMES, WORD_NAMES
 from aggregates.reading.readings import CROSSED, NAMED, NUMBER
+from aggregates.reading.sentences import table
 from aggregates.reading.verdicts import (
     APPLIES_TO,
     BOOLEANS,
@@ -21,8 +20,11 @@ from aggregates.reading.verdicts import (
     BooleanName,
     BooleanVerdict,
     Bounds,
+    ClassChances,
     Intent,
+    Rubric,
     applicable,
+    score_steps,
 )
 
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
@@ -74,39 +76,42 @@ class RubricModel:
         said = filter(None, map(self._of_words.get, words)), filter(None, map(self._of_pairs.get, pairs))
         return tuple(map(int, _sum([self._bias, *self._of(names), *said[0], *said[1]])))
 
-    def verdict(
-        self, logits: Logits, context: Iterable[str], shown: Sequence[int], *, own_words: bool
-    ) -> tuple[Intent, float, tuple[BooleanVerdict, ...]]:
-        """What is asked, the probability of that class (0-1), and what is said of the booleans that apply to it.
+    def verdict(self, logits: Logits, context: Sequence[str], shown: Sequence[int], *, own_words: bool) -> Rubric:
+        """What is asked and how likely it is, what is said of the booleans that apply to it, and all chances.
 
         Pasted text has a say only in the booleans that may rest on it; without `own_words` only these are told.
         """
         total = _sum([logits, *self._of(context)])
         classes = total[: len(INTENTS)]
         sayable = BOOLEANS if own_words else MAY_REST_ON_PASTED
-        leanings, booleans = [], {}
+        names = frozenset([NAMED[place] for place in shown])
+        against = forbidden(names, context).union(name for name in BOOLEANS if name not in sayable)
+        leanings, chances, weighed = [], [], {}
         for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
-            if chance:
-                own, _ = booleans[intent] = self.booleans(total, shown, intent)
-                likely = {name: chance_of(own[name] - self._cuts[name]) for name in own if name in sayable}
-                leanings.append(Leaning(intent, chance, likely))
+            own, pasted = weighed[intent] = self.booleans(total, shown, intent)
+            likely = [_kept(chance_of(own[n] + pasted.get(n, 0)), FORBIDDEN if n in against else 1.0) for n in own]
+            chances.append(ClassChances(intent, round(chance, 6), tuple(likely)))
+            if chance >= LEAST_CHANCE:
+                cut = [chance_of(own[name] - self._cuts[name]) if name in sayable else 0.0 for name in own]
+                leanings.append(ClassChances(intent, chance, tuple(cut)))
         said, earned = decide_labels(leanings)
-        own_logit = classes[INTENTS.index(said)]
-        probability = round(1 / math.fsum([math.exp((logit - own_logit) / _THOUSANDTHS) for logit in classes]), 3)
-        own, pasted = booleans[said]
+        own, pasted = weighed[said]
         # Where pasted text has anything to say about a boolean, it settles it.
         settled = {
             name: own[name] + pasted[name] > self._cuts[name] if name in pasted else name in earned for name in own
         }
-        chances = {name: chance_of(own[name] + pasted.get(name, 0)) if name in sayable else 0.0 for name in own}
-        names = frozenset([NAMED[place] for place in shown])
-        told = []
-        for name, forced in settled.items():
-            chance = round(chances[name], 3)
-            each = BooleanVerdict(name, self._bounds[name].value(chance, forced=forced), forced, chance)
-            holds = name in sayable and borne_out(each, said, names)
-            told.append(each if holds else replace(each, value=None))
-        return said, probability, tuple(told)
+        denied = [name for name in own if _DENIED_BY.get(name) in names]
+        settled |= dict.fromkeys(denied, False)
+        kept, told = chances[INTENTS.index(said)], []
+        for (name, forced), chance in zip(settled.items(), kept.booleans, strict=True):
+            whole = round(chance_of(own[name] + pasted.get(name, 0)), 3)
+            value = self._bounds[name].value(whole, forced=forced)
+            if name in denied:
+                value = False
+            elif value is not None and (name not in sayable or not borne_out(name, said, names, true=value)):
+                value = None
+            told.append(BooleanVerdict(name, value, forced, chance))
+        return Rubric("ok", said, round(kept.chance, 3), tuple(told), chances=tuple(chances))
 
     def booleans(
         self, total: _Row, shown: Sequence[int], intent: Intent
@@ -148,42 +153,42 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
 
 # What words have to bear out (scoring.md, section 3): what is sure without them is unsure after all.
 
-_POINTS = ("path", "url", "symbol", "code name", "mention", "number")
-_BORNE_OUT_BY: dict[BooleanName, frozenset[str]] = {
-    "goal_explicit": frozenset(
-        {"phrase:goal_given", "begins:request", "ends:request", "only question", "begins:question", "cue:want"}
-    ),
-    "scope_bounded": frozenset({"phrase:scope_limit", "cue:where", "cue:scope", "cue:git", "cue:review", *_POINTS}),
-    "references_concrete": frozenset({"cue:git", "cue:where", "pasted", "reference", "flagged", *_POINTS}),
-    "verification_requested": frozenset({"phrase:check_wanted"}),
-}
-"""One of these stands in a prompt of which the boolean is surely true."""
-_LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
-    "goal_explicit": frozenset({"phrase:goal_given"}),
-    "scope_bounded": frozenset(
-        {"phrase:scope_limit", "cue:scope", "reference", "path", "code name", "phrase:accepting"}
-    ),
-    "references_concrete": frozenset({"reference", "pasted", "number"}),
-    "verification_requested": frozenset({"phrase:check_asked", "cue:check", "cue:accept"}),
-}
-"""None of these stands in a prompt of which it is surely false."""
+_BORNE_OUT_BY: dict[str, frozenset[str]] = table("borne_out_by")
+_LOOKED_FOR: dict[str, frozenset[str]] = table("looked_for")
+"""One of the first stands in a prompt of which the boolean is surely true, none of the second where surely false."""
 _PLAIN_QUESTIONS = frozenset({"question:wh", "question:how", "question:why"})
 _TEST_OUTPUT = frozenset({"pasted", "references 8"})  # output of tests that nobody fenced speaks of tests as well
 
 
-def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) -> bool:
-    """Whether the words of a prompt allow to be sure of this."""
-    if verdict.value is None:
-        return True
-    if not verdict.value:
-        return names.isdisjoint(_LOOKED_FOR.get(verdict.name, ()))
+def borne_out(name: BooleanName, intent: Intent, names: frozenset[str], *, true: bool) -> bool:
+    """Whether the words of a prompt allow to be sure that it is true, or that it is false."""
+    if not true:
+        return names.isdisjoint(_LOOKED_FOR.get(name, ()))
     asks_plainly = intent == "question" and not names.isdisjoint(_PLAIN_QUESTIONS)
     if "word list" in names or ("says nothing" in names and not asks_plainly):
         return False
-    if verdict.name == "verification_requested" and names >= _TEST_OUTPUT and "phrase:plan_given" not in names:
+    if name == "verification_requested" and names >= _TEST_OUTPUT and "phrase:plan_given" not in names:
         return False
-    needed = _BORNE_OUT_BY.get(verdict.name)
+    needed = _BORNE_OUT_BY.get(name)
     return needed is None or not names.isdisjoint(needed)
+
+
+_DENIED_BY: dict[BooleanName, str] = {"goal_explicit": "only better", "scope_bounded": "names everything"}
+"""What is surely false, whatever else stands in the prompt."""
+_POINTING: frozenset[BooleanName] = frozenset({"goal_explicit", "scope_bounded", "references_concrete"})
+FORBIDDEN = 0.1  # the chance of what the words of a prompt forbid is at most that
+_CERTAIN = 0.001  # a judge of texts is never nearer to 0 or 1: that is what somebody said
+
+
+def _kept(chance: float, most: float) -> float:
+    return max(_CERTAIN, min(round(chance, 3), most, 1 - _CERTAIN))
+
+
+def forbidden(names: frozenset[str], context: Iterable[str]) -> frozenset[BooleanName]:
+    """What the words of a prompt speak against, whatever the weights say."""
+    denied = frozenset(name for name, sign in _DENIED_BY.items() if sign in names)
+    empty = not names.isdisjoint({"says nothing", "word list"}) and names.isdisjoint(_PLAIN_QUESTIONS | {"pasted"})
+    return denied | _POINTING if empty and "context:first" in context else denied
 
 
 # Of each prompt the likeliest class is said, and the booleans that cost least (docs/judges.md has the figures):
@@ -195,20 +200,12 @@ _THOUSANDTHS = 1_000
 _FARTHEST = 30.0  # logits beyond it are certain; `exp` of ever larger ones would overflow
 
 
-class Leaning(NamedTuple):
-    """What a model holds likely of a prompt, should it be of one class."""
-
-    intent: Intent
-    chance: float
-    booleans: Mapping[BooleanName, float]  # chances of those that may be said; of others that apply it is 0
-
-
 def class_chances(logits: Sequence[float]) -> list[float]:
-    """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
+    """The chances of classes, given thousandths of a logit."""
     top = max(logits)
     weights = [math.exp((logit - top) / _THOUSANDTHS) for logit in logits]
     total = math.fsum(weights)
-    return [weight / total if weight >= LEAST_CHANCE * total else 0.0 for weight in weights]
+    return [weight / total for weight in weights]
 
 
 def chance_of(logit: float) -> float:
@@ -216,29 +213,26 @@ def chance_of(logit: float) -> float:
     return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, logit / _THOUSANDTHS))))
 
 
-def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
-    """The likeliest class and its booleans to be said, in rubric order; of equal costs the fewer booleans."""
-    expected: dict[float, float] = {}  # points of the score → the chance of them
-    for leaning in leanings:
-        counts = [1.0]  # the chance that so many of independent booleans are true, from none to all
-        for chance in leaning.booleans.values():
-            counts = [no + (yes - no) * chance for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
-        for count, chance in enumerate(counts):
-            points = 100 * count / len(applicable(leaning.intent))
-            expected[points] = expected.get(points, 0.0) + leaning.chance * chance
-    likeliest = max(leanings, key=lambda leaning: leaning.chance)
+def decide_labels(leanings: Sequence[ClassChances]) -> tuple[Intent, tuple[BooleanName, ...]]:
+    """The likeliest class and its booleans to be said, in rubric order; of equal costs the fewer booleans.
+
+    What may not be said has the chance 0.
+    """
+    expected, likeliest = score_steps(leanings), max(leanings, key=lambda each: each.chance)
+    applies = applicable(likeliest.intent)
+    likely = {name: chance for name, chance in zip(applies, likeliest.booleans, strict=True) if chance}
     # What may be said of it: no boolean, the likeliest, the two likeliest, and so on.
-    ordered = sorted(likeliest.booleans, key=lambda name: -likeliest.booleans[name])
-    wrong, costs = math.fsum(likeliest.booleans.values()), []
+    ordered = sorted(likely, key=lambda name: -likely[name])
+    wrong, costs = math.fsum(likely.values()), []
     for count in range(len(ordered) + 1):
         if count:
-            wrong += 1 - 2 * likeliest.booleans[ordered[count - 1]]
-        said = 100 * count / len(applicable(likeliest.intent))
+            wrong += 1 - 2 * likely[ordered[count - 1]]
+        said = 100 * count / len(applies)
         missed = math.fsum([chance * abs(said - points) for points, chance in expected.items()])
         # rounded, so that no machine's last digit decides between two that are equal.
         costs.append(round(missed + WRONG_BOOLEAN_POINTS * wrong, 6))
     earned = ordered[: costs.index(min(costs))]
-    return likeliest.intent, tuple(name for name in BOOLEANS if name in earned)
+    return likeliest.intent, tuple(name for name in applies if name in earned)
 
 
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)

@@ -20,22 +20,8 @@ _JUDGED = (
     *("_explicit", "_bounded", "_requested"),
 )
 _BEFORE_CHARS = 200  # so much of a sentence before the judge is named belongs to it
-_ORDERS = (
-    (
-        re.compile(r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b", re.IGNORECASE),
-        re.compile(r"\b(?:true|earned|passed|full|perfect|highest|maximum|100|a\+)", re.IGNORECASE),
-    ),
-    (
-        re.compile(r"\b(?:ignore|disregard|forget)\b", re.IGNORECASE),
-        re.compile(r"\b(?:rubric|instructions)\b", re.IGNORECASE),
-    ),
-    (
-        re.compile(r"\b(?:rubric|grader|evaluator|booleans)\b", re.IGNORECASE),
-        re.compile(r"\b(?:says|must|all|every|explicit|bounded)\b", re.IGNORECASE),
-    ),
-    (re.compile(r"_explicit|_bounded|_concrete|_sufficient|_requested|_oriented|plan_first"), re.compile(r"\btrue\b")),
-    (re.compile(r"\b(?:complete|pass(?:es)?|fits)\b", re.IGNORECASE), re.compile(r"\brubric\b", re.IGNORECASE)),
-)
+_ORDERED = [*patterns("orders").values()]
+_ORDERS = tuple(zip(_ORDERED[::2], _ORDERED[1::2], strict=True))
 """A verb, and what may follow it: the first of each is looked for, so that a sentence is read once."""
 
 

@@ -10,7 +10,15 @@ from itertools import islice
 
 from aggregates.event import Digester, Span, packed
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.features import AROUND, NOT_REFERENCES, NUMBERED_WORDS, REFERENCE, Features, extract
+from aggregates.reading.features import (
+    AROUND,
+    NOT_REFERENCES,
+    NUMBERED_WORDS,
+    REFERENCE,
+    Features,
+    empty_wishes,
+    extract,
+)
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
 from aggregates.reading.readings import (
@@ -25,8 +33,9 @@ from aggregates.reading.readings import (
     own_words,
 )
 from aggregates.reading.sentences import Cutter, patterns
-from aggregates.reading.verdicts import BooleanName
+from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
+_REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
 _SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _WORD = re.compile(r"\w+")
 _WORDS = Cutter(_WORD)
@@ -61,6 +70,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         said.append("says that it works")
     elif _only_names_success(shown):
         said.append("only names success")
+    said += empty_wishes(shown)
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
@@ -113,8 +123,10 @@ _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00
 
 
 def _weight(own: str) -> int:
-    """A CJK character counts as three."""
+    """A CJK character counts as three; the same word again says no more."""
     stripped = own.strip()
+    if len(own) < _REPEATED_CHARS and len(said := set(own.lower().split())) == 1:
+        (stripped,) = said
     # Compiled where it is needed: that takes as long as reading a hundred prompts.
     return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(re.findall(_CJK, stripped))
 
@@ -130,7 +142,7 @@ def _navigational(text: str, shown: Features) -> str | None:
     acknowledges = 0 < len(words) <= lexicon.ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lexicon.ACKNOWLEDGING_STARTS
     if acknowledges and lexicon.ACKNOWLEDGEMENTS.issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
         return "acknowledgement"
-    if len(text) < 2 * SHORT_WEIGHT + 60 and _weight(text) < SHORT_WEIGHT:
+    if len(text) < _REPEATED_CHARS and _weight(text) < SHORT_WEIGHT:
         return "short"
     return None
 
@@ -152,19 +164,7 @@ def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
 # The words of a prompt that speak for each boolean, as spans: found where somebody asks for them.
 
 EVIDENCE_CHARS_MAX = 160
-_CUES: dict[BooleanName, tuple[str, ...]] = {
-    "goal_explicit": ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
-    "scope_bounded": ("scope_limit",),
-    "references_concrete": (),
-    "context_sufficient": ("cause_asked", "goal_given"),
-    "verification_requested": ("check_asked",),
-    "root_cause_oriented": ("cause_asked",),
-    "plan_first": ("plan_given", "plan_asked"),
-}
-"""The phrases whose place is kept as evidence."""
 _SENTENCE_END = re.compile(r"[.?!] |\n")
-
-assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.keys()
 
 
 def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
@@ -187,7 +187,7 @@ to ignore case takes so many times as long, and nothing else of the program runs
 
 def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
     """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
-    found = {name: [phrases[cue] for cue in cues if cue in phrases] for name, cues in _CUES.items()}
+    found = {name: [phrases[cue] for cue in lexicon.EVIDENCE[name] if cue in phrases] for name in BOOLEANS}
     spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
     reference = best_reference(looked.own)
     if reference is not None:

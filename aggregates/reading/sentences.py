@@ -22,6 +22,15 @@ def _table(name: str) -> dict[str, Words]:
     return {about: frozenset(words.split()) for about, words in _LEXICON[name].items()}
 
 
+def _ordered(name: str) -> dict[str, tuple[str, ...]]:
+    return {about: tuple(names.split()) for about, names in _LEXICON[name].items()}
+
+
+def table(name: str) -> dict[str, Words]:
+    """Names of features by boolean."""
+    return {about: frozenset(names.split(", ")) for about, names in _LEXICON[name].items()}
+
+
 def _text(name: str) -> str:
     return (get_data(__name__, name) or b"").decode()
 
@@ -45,6 +54,9 @@ AGREEING = _words("agreeing")
 PRAISE = _words("praise")
 ACKNOWLEDGEMENT_WORDS_MAX = 8
 HOLLOW = _words("hollow") | FILLERS
+BETTER = _words("better")
+REWORKING = _words("reworking")
+WIDE = _words("wide")
 FOREIGN_ONLY = _words("foreign")
 VOCABULARY = _words("vocabulary")
 VERBS = _table("verbs")
@@ -211,16 +223,7 @@ def _verb(words: Iterable[str]) -> str | None:
 # Traits of a prompt: named features for what single words cannot say. That nothing but a question is asked, that a fix
 # is asked for and the thing is a test, that a long text only describes what is wrong.
 
-ABOUT: dict[str, tuple[str, ...]] = {
-    "look": ("review", "defect", "tests"),
-    "fix": ("tests", "text", "review", "structure"),
-    "add": ("tests", "text", "feature", "git", "plan"),
-    "change": ("text", "structure", "tests"),
-    "remove": ("text", "structure", "tests"),
-    "write": ("tests", "plan", "text"),
-    "do": ("tests", "plan", "review"),
-}
-"""What a request is about, per verb, in the order in which the first that holds is named."""
+ABOUT, EVIDENCE = _ordered("about"), _ordered("evidence")
 _PROSE_WORDS_MIN = 18
 _REMARKS = ("suggest", "should")
 _PLAN_OPENINGS = frozenset({"plan", "plans", "spec", "design"})

@@ -1,6 +1,7 @@
 """What judges say, of which classes and booleans, and how sure they are of it (scoring.md, 3 and 4)."""
 
-from collections.abc import Container
+import math
+from collections.abc import Container, Iterable, Mapping
 from pkgutil import get_data
 from typing import Literal, get_args
 
@@ -43,10 +44,87 @@ def applicable(intent: Intent) -> tuple[BooleanName, ...]:
     return tuple(name for name in BOOLEANS if intent in APPLIES_TO[name])
 
 
-def kind_of(intent: Intent) -> str:
-    """An intent in a sentence: `a bug fix`."""
-    name = intent.replace("_", " ")
-    return f"an {name}" if name.startswith("i") else f"a {name}"
+def kind_of(kind: str | None) -> str:
+    """A kind in a sentence: `a bug fix`; of a group that is told, `a change`; of None, `work of some kind`."""
+    name = "work of some kind" if kind is None else kind.replace("_", " ")
+    return name if " " in name and kind not in INTENTS else f"an {name}" if name.startswith("i") else f"a {name}"
+
+
+class ClassChances(msgspec.Struct, frozen=True, array_like=True):
+    """How likely a class is, and, should it be that, how likely each boolean that applies to it is true; 0-1."""
+
+    intent: Intent
+    chance: float
+    booleans: tuple[float, ...]  # of `applicable(intent)`; 0 or 1 exactly where somebody said it
+
+
+Chances = tuple[ClassChances, ...]  # of all classes, in the rubric's order; empty where nothing was judged
+_EVEN: Chances = tuple(ClassChances(intent, 0.0, (0.5,) * len(applicable(intent))) for intent in INTENTS)
+SAID_FALSE, SAID_TRUE = 0.1, 0.9  # from which an interval is drawn where somebody said so
+
+
+def as_said(chances: Chances, intent: Intent, said: Mapping[BooleanName, bool]) -> Chances:
+    """The same after somebody said what class it is, and some of its booleans."""
+    return tuple(
+        ClassChances(
+            each.intent,
+            float(each.intent == intent),
+            tuple(float(said.get(n, chance)) for n, chance in zip(applicable(each.intent), each.booleans, strict=True)),
+        )
+        for each in chances or _EVEN
+    )
+
+
+def given(chances: Chances, intent: Intent | None) -> dict[BooleanName, float]:
+    """Of each boolean that applies to a class, how likely it is true, should it be that class."""
+    return {
+        name: chance
+        for each in chances
+        if each.intent == intent
+        for name, chance in zip(applicable(each.intent), each.booleans, strict=True)
+    }
+
+
+def expected_score(chances: Chances) -> float | None:
+    """0-100; None where nothing was judged."""
+    means = [each.chance * math.fsum(each.booleans) / len(each.booleans) for each in chances]
+    return 100 * math.fsum(means) if means else None
+
+
+def score_steps(chances: Iterable[ClassChances], *, drawn: bool = False) -> dict[float, float]:
+    """Each score that may be, to how likely it is: booleans are independent given the class.
+
+    `drawn`: for an interval, for which nothing that somebody said is certain.
+    """
+    found: dict[float, float] = {}
+    for each in chances:
+        counts = [each.chance]  # how likely so many are true, from none to all
+        for chance in each.booleans:
+            likely = {0.0: SAID_FALSE, 1.0: SAID_TRUE}.get(chance, chance) if drawn else chance
+            counts = [no + (yes - no) * likely for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
+        for count, chance in enumerate(counts):
+            points = 100 * count / len(each.booleans)
+            found[points] = found.get(points, 0.0) + chance
+    return found
+
+
+KIND_TOLD_MIN, GROUP_TOLD_MIN = 0.8, 0.7
+KIND_GROUPS: dict[str, frozenset[Intent]] = {
+    "a question": frozenset({"question", "investigation", "review"}),
+    "a change": CHANGE_INTENTS,
+    "a plan": frozenset({"plan"}),
+}
+
+
+def kind_told(chances: Chances) -> str | None:
+    """The likeliest class where it is likely enough, else its group where that is, else None."""
+    if not chances:
+        return None
+    best = max(chances, key=lambda each: each.chance)
+    if best.chance >= KIND_TOLD_MIN:
+        return best.intent
+    group, of = next((group, of) for group, of in KIND_GROUPS.items() if best.intent in of)
+    return group if math.fsum(each.chance for each in chances if each.intent in of) >= GROUP_TOLD_MIN else None
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
@@ -55,11 +133,25 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     span: Span | None = None
 
 
+Likely = Literal["surely", "likely", "as likely as not", "unlikely"]  # a chance in words; surely: said, and shown
+
+
+def in_words(value: bool | None, chance: float) -> Likely:
+    """Of what is said, or, where nothing is, of a chance."""
+    if value is not None:
+        return "surely" if value else "unlikely"
+    return "likely" if chance > 2 / 3 else "unlikely" if chance < 1 / 3 else "as likely as not"
+
+
 class BooleanVerdict(msgspec.Struct, frozen=True, array_like=True):
     name: BooleanName
     value: bool | None  # none: unsure
     forced: bool  # what would be said of it if something had to be
-    chance: float | None = None  # calibrated, 0-1, that it is true; None where a text model said it without one
+    chance: float  # calibrated, 0-1, that it is true; 0 or 1 where a text model said it
+
+    @property
+    def likely(self) -> Likely:
+        return in_words(self.value, self.chance)
 
 
 class Rubric(msgspec.Struct, frozen=True, array_like=True):
@@ -69,6 +161,13 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
     booleans: tuple[BooleanVerdict, ...] = ()  # of those that apply to the intent, in rubric order
     judge: str = EMBEDDED
     reason: UnclassifiedReason | None = None  # why it is unclassified, where that is known
+    chances: Chances = ()  # empty unless it is ok
+
+    @property
+    def named_chances(self) -> dict[str, float | None]:
+        """Of each class, and of each boolean given the class that is said; None where that does not apply."""
+        named: dict[str, float | None] = {each.intent: each.chance for each in self.chances}
+        return named | dict.fromkeys(BOOLEANS) | {each.name: each.chance for each in self.booleans}
 
     @property
     def earned(self) -> tuple[BooleanName, ...]:
@@ -87,14 +186,23 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
         return tuple(each.name for each in self.booleans if each.forced)
 
 
-def said_booleans(
-    intent: Intent, earned: Container[BooleanName], unsure: Container[BooleanName] = ()
-) -> tuple[BooleanVerdict, ...]:
-    """Without probabilities; what is neither is missed."""
-    return tuple(
-        BooleanVerdict(name, None if name in unsure else name in earned, forced=name in earned)
-        for name in applicable(intent)
+def said_rubric(
+    intent: Intent,
+    confidence: float,
+    earned: Container[BooleanName],
+    unsure: Container[BooleanName] = (),
+    *,
+    judge: str = EMBEDDED,
+    chances: Chances = (),
+) -> Rubric:
+    """What somebody said; what is neither earned nor unsure is missed, and what is unsure keeps its chance."""
+    said = {name: name in earned for name in applicable(intent) if name not in unsure}
+    after = as_said(chances, intent, said)
+    booleans = tuple(
+        BooleanVerdict(name, said.get(name), said.get(name, False), chance)
+        for name, chance in given(after, intent).items()
     )
+    return Rubric("ok", intent, confidence, booleans, judge, chances=after)
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,10 +221,6 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
 """Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
-BOTH_WAYS: frozenset[BooleanName] = frozenset(
-    name for name, bounds in BOUNDS.items() if bounds.false_up_to is not None and bounds.true_from is not None
-)
-"""Those that the embedded judge can call true as well as false. A rate over the others would lie at an end."""
 
 
 class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):

@@ -3,25 +3,17 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from functools import lru_cache
+from itertools import accumulate
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.event import Digester, Scope, Words, cut
-from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, judge_prompt, rubric_evidence
-from aggregates.judging.rubric import own_standing
+from aggregates.event import Scope
 from aggregates.people.directory import Directory, TeamMembership
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    BooleanName,
-    Intent,
-    JudgeStatus,
-    Rubric,
-    UnclassifiedReason,
-    kind_of,
-)
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Chances, expected_score, score_steps
 from aggregates.times import US_PER_DAY, Window
 
 _LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
@@ -106,13 +98,14 @@ def wilson(hits: float, total: int, z: float = _Z) -> tuple[float, float]:
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
-def mean_interval(total: float, squares: float, count: int) -> Interval | None:
-    """Student's interval of a mean of values 0-100, from their sum and the sum of their squares; None below two."""
+def mean_interval(scores: Sequence[float], variances: Sequence[float]) -> Interval | None:
+    """Student's interval of the mean of scores 0-100, each of which has a variance by itself; None below two."""
+    count = len(scores)
     if count < 2:
         return None
-    mean = total / count
-    variance = max(0.0, (squares - total * mean) / (count - 1))
-    half = student(count - 1) * math.sqrt(variance / count)
+    mean = math.fsum(scores) / count
+    between = math.fsum((score - mean) ** 2 for score in scores) / (count - 1)
+    half = student(count - 1) * math.sqrt((between + math.fsum(variances) / count) / count)
     return Interval(max(0.0, mean - half), min(100.0, mean + half))
 
 
@@ -130,22 +123,22 @@ def student(freedom: int) -> float:
     return _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
 
 
-def _shares(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
-    """Of standing hits, 0-1, in rubric order; of those that applied."""
+def _shares(hits: Mapping[BooleanName, float], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+    """Of expected hits, 0-1, in rubric order; of those that applied."""
     return {name: hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)}
 
 
-def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+def per_boolean(hits: Mapping[BooleanName, float], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
     return dict.fromkeys(BOOLEANS, 0.0) | _shares(hits, applied)
 
 
-def skill_index(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> float | None:
+def skill_index(hits: Mapping[BooleanName, float], applied: Mapping[BooleanName, int]) -> float | None:
     """100 x the mean of the shares of the booleans that applied; None with none."""
     shares = _shares(hits, applied)
     return 100.0 * math.fsum(shares.values()) / len(shares) if shares else None
 
 
-def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> str:
+def worst_pillar(hits: Mapping[BooleanName, float], applied: Mapping[BooleanName, int]) -> str:
     """The applicable boolean with the lowest share; rubric order breaks ties; empty with no data."""
     shares = _shares(hits, applied)
     return min(shares, key=shares.__getitem__, default="")
@@ -156,79 +149,79 @@ def median(values: Iterable[float]) -> float:
     return statistics.median(found) if found else 0.0
 
 
-# Grading one prompt by itself, with words: what `svc grade` prints.
+# What the chances of a prompt, or of a sub-session, make of its score (scoring.md, 3, Estimates).
 
-_ONE_KEY = Digester(b"grade")
-GRADED_BYTES_MAX = 32 * 1024  # of a text that is graded by request: what a person writes as one prompt
-
-
-class GradedHabit(msgspec.Struct, frozen=True):
-    boolean: BooleanName
-    applies: bool
-    earned: bool  # surely shown
-    unsure: bool  # nobody can tell; it is in no score
-    quoted: str | None  # the prompt's own words that earned it, or came nearest; None where no words stand for it
-    start: int | None  # where they stand in the prompt, in characters
-    end: int | None
-    why: str
-    how_to_earn: str
+SCORE_CONFIDENCE = 0.8
+LETTERS_SPANNED_MAX = 2  # of the five without signs; of an interval over more of them no letter is told
 
 
-class PromptGrade(msgspec.Struct, frozen=True):
-    """One prompt, judged by itself as the first of a sub-session."""
+class Estimate(msgspec.Struct, frozen=True, array_like=True):
+    """A score as it is expected, 0-100, and between which ones it lies in `SCORE_CONFIDENCE` of the cases."""
 
-    verdict: str  # in one sentence, with how sure it is
-    status: JudgeStatus
-    reason: UnclassifiedReason | None
-    intent: Intent | None
-    confidence: float
-    score: float | None  # 0-100 over what is sure; None where that is less than two, and unless the status is ok
-    letter: str | None
-    habits: tuple[GradedHabit, ...]
+    score: float
+    low: float
+    high: float
 
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.low, self.high, SCORE_CONFIDENCE)
 
-def grade_text(text: str) -> PromptGrade:
-    """Grade a prompt's text. Never raises."""
-    from aggregates.reading.reading import read_prompt  # late: loaded with the first text
+    @property
+    def letter(self) -> str:
+        return rubric_letter(self.score)
 
-    reading = read_prompt(text, _ONE_KEY)
-    rubric = judge_prompt(reading, None)
-    if rubric.intent is None:
-        said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
-        return PromptGrade(said, rubric.status, rubric.reason, None, 0.0, None, None, ())
-    score = own_standing(rubric).score
-    evidence = rubric_evidence(text, rubric, 0)
-    letter = None if score is None else rubric_letter(score)
-    habits: list[GradedHabit] = []
-    for name in BOOLEANS:
-        found, shown = evidence.get(name), (name in rubric.earned, name in rubric.unsure)
-        if found is None:
-            why = f"does not apply to {kind_of(rubric.intent)}"
-            habits.append(GradedHabit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how))
-        else:
-            start, end = (None, None) if found.span is None else (found.span.start, found.span.end)
-            quoted, how = cut(Words(text), found.span) or None, how_to_earn(name, text)
-            habits.append(GradedHabit(name, True, *shown, quoted, start, end, found.what, how))
-    verdict = prompt_verdict(rubric, letter)
-    return PromptGrade(verdict, "ok", None, rubric.intent, rubric.confidence, score, letter, tuple(habits))
+    @property
+    def told(self) -> str | None:
+        """The letter as a person is told it: `B`, or `between C and B`; None where it may be nearly any."""
+        low, high = rubric_letter(self.low)[0], rubric_letter(self.high)[0]
+        if "FDCBA".index(high) - "FDCBA".index(low) >= LETTERS_SPANNED_MAX:
+            return None
+        return low if low == high else f"between {low} and {high}"
 
 
-NOT_JUDGED: dict[str, str] = {
-    "language": "Not judged: language. It is surely written in one that the embedded judge does not read.",
-    "skipped": "Not judged: it only navigates.",
-    "unclassified": "Not classified: nobody could tell from its own words what is wanted.",
-}
+@lru_cache(maxsize=4_096)
+def estimate(chances: Chances) -> Estimate | None:
+    """With the shortest interval that holds so much of the chance, of equal ones the lower; None of no chances."""
+    score, steps = expected_score(chances), sorted(score_steps(chances, drawn=True).items())
+    if score is None:
+        return None
+    below = [0.0, *accumulate(chance for _, chance in steps)]
+    widths = [
+        (round(high - low, 6), low, high)
+        for first, (low, _) in enumerate(steps)
+        for last, (high, _) in enumerate(steps[first:], first)
+        if round(below[last + 1] - below[first], 6) >= SCORE_CONFIDENCE
+    ]
+    return Estimate(score, *min(widths)[1:])
 
 
-def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
-    assert rubric.intent is not None
-    earned, sure, unsure = len(rubric.earned), len(rubric.booleans) - len(rubric.unsure), len(rubric.unsure)
-    shown = f"it shows {earned} of the {sure} habits that can be told" if sure else "no habit of it can be told"
-    if sure == 1:
-        shown = f"it {'shows' if earned else 'does not show'} the one habit that can be told"
-    graded = f", which is {letter}" if letter is not None else ", too few for a grade"
-    silent = f"; of {unsure} nobody can tell" if unsure else ""
-    return f"Read as {kind_of(rubric.intent)}, {rubric.confidence:.0%} sure; {shown}{graded}{silent}."
+class Spread(NamedTuple):
+    """How far a score may lie from what is expected, and how likely each letter is, in the order of the ladder."""
+
+    variance: float
+    letters: tuple[float, ...]
+
+
+@lru_cache(maxsize=4_096)
+def spread(chances: Chances) -> Spread:
+    drawn, letters = score_steps(chances, drawn=True), dict.fromkeys(RUBRIC_LADDER, 0.0)
+    mean = math.fsum(points * chance for points, chance in drawn.items())
+    for points, chance in score_steps(chances).items():
+        letters[rubric_letter(points)] += chance
+    return Spread(math.fsum(chance * (points - mean) ** 2 for points, chance in drawn.items()), tuple(letters.values()))
+
+
+def whole_counts(expected: Sequence[float], total: int) -> list[int]:
+    """Whole numbers that add up to `total`, by largest remainders; of equal ones the earlier gets more."""
+    counts = [math.floor(round(each, 6)) for each in expected]
+    order = sorted(range(len(counts)), key=lambda place: (round(counts[place] - expected[place], 6), place))
+    return [count + (place in order[: total - sum(counts)]) for place, count in enumerate(counts)]
+
+
+def score_told(found: Estimate) -> str:
+    graded = f": {found.told}" if found.told else "; too wide for a letter"
+    upto = f" to {found.high:.0f}" if found.high > found.low else ""
+    return f"About {found.score:.0f} of 100, likely {found.low:.0f}{upto}{graded}."
 
 
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody. In a small group, or

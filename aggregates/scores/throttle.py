@@ -11,6 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
+from pkgutil import get_data
 from typing import Literal, get_args
 
 import msgspec
@@ -278,21 +279,15 @@ class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
     estimated_savings_hours: float  # all that its cause cost within the range: more cannot be saved
 
 
-_ACTIONS: Mapping[tuple[Detector, ...], str] = {
-    ("service_outage",): "Keep a second model or provider set up, and switch to it as soon as the usual one fails.",
-    ("rate_limit", "retry_after"): "Run fewer agents at once, or ask for a higher rate limit: "
-    "requests were refused for being too many.",
-    ("error_burst", "request_gap"): "Look at what failed and let the agent go on at once: "
-    "failed requests left the work standing still.",
-    ("latency_spike",): "Keep contexts small or use a faster model for routine work: "
-    "some answers took many times their usual time for each token.",
-}
-"""Detectors with one cause, and the sentence for it."""
+_ACTIONS = msgspec.toml.decode(get_data(__name__, "throttle.toml") or b"", type=dict[str, str])
 
 
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
-    costs = [(math.fsum(hours.get(each, 0.0) for each in causes), action) for causes, action in _ACTIONS.items()]
+    costs = [
+        (math.fsum(cost for each, cost in hours.items() if each in causes.split()), action)
+        for causes, action in _ACTIONS.items()
+    ]
     found = []
     for cost, action in sorted((each for each in costs if each[0] > 0), key=lambda each: -each[0]):
         priority: Priority = "high" if cost >= HIGH_FROM_HOURS else "medium" if cost >= MEDIUM_FROM_HOURS else "low"

@@ -236,6 +236,7 @@ def conclude(
     rubrics = [judging.answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
     judged_intent = judging.sub_session_intent(rubrics)
     intent = said.intent or judged_intent
+    stand, standing = judging.standings(rubrics, said.intent)
     goal = judging.goal_unit(units, rubrics, judged_intent)
     unsure_end = any(arc.end_chance is not None and arc.turn_ids[-1] == turns[-1].turn_id for arc in arcs)
     judged = judging.answered_outcome(
@@ -259,10 +260,10 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns, asking),
-        prompts=_prompts(zip(units, rubrics, judging.standings(rubrics, intent), strict=True), joined, captured),
+        prompts=_prompts(zip(units, rubrics, stand, strict=True), joined, captured),
         intent=intent,
         judged_intent=judged_intent,
-        standing=judging.sub_session_standing(rubrics, intent),
+        standing=standing,
         outcome=judging.answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,

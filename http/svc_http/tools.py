@@ -20,7 +20,7 @@ from werkzeug.routing import Map, Rule
 
 from aggregates.event import Unavailable
 from aggregates.ids import plain
-from aggregates.scores.grades import GRADED_BYTES_MAX, PromptGrade, grade_text
+from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
 from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT, state_of
 from svc_http.params import ByKey, Query
@@ -54,8 +54,8 @@ _DAY = (
     "date timezone crushed_count decided_count undecided_count interval trivia_count prompts apg tokens cost_usd "
     "unpriced_requests lower_bound_requests upper_bound_requests active_seconds throttle_hours"
 )
-_GOAL = "sub_session_id title intent_class letter_grade started_at turns cost_usd unpriced_requests undecided_reason"
-_SKILL = "per_boolean per_boolean_counts per_boolean_one_sided per_boolean_unsure skill_index worst_pillar sample_count"
+_GOAL = "sub_session_id title kind_told grade_told started_at turns cost_usd unpriced_requests undecided_reason"
+_SKILL = "per_boolean per_boolean_counts per_boolean_unsure skill_index worst_pillar sample_count"
 _MODEL = (
     "model intentClass subSessions qualifying crushed undecided totalTokens costUsd unpricedRequests "
     "lowerBoundRequests upperBoundRequests"
@@ -117,7 +117,7 @@ class _Tools:
         state = state_of({**goal, "is_preview": why["is_preview"], "substance_floor_passed": why["floor"]["passed"]})
         evidence = ("evidence_for", "evidence_against")  # the words in which it was seen are not given
         return {
-            **chosen(goal, "score_v3_sub_session_id title intent_class letter_grade"),
+            **chosen(goal, "score_v3_sub_session_id title kind_told grade_told"),
             "state": state,
             "verdict": why["verdict"],
             **{part: why[part]["text"] for part in _PARTS},
@@ -148,9 +148,8 @@ class _Tools:
         graded = await self._grade(ctx, text)
         applying = [each for each in graded.habits if each.applies]
         return {
-            "kind": graded.intent,
-            "score": graded.score,
-            "letter": graded.letter,
+            **{name: getattr(graded, name) for name in ("kind_told", "score", "grade_told")},
+            "score_interval": msgspec.to_builtins(graded.score_interval),
             "shown": [HABITS[each.boolean] for each in applying if each.earned],
             "missing": [NEXT_HABIT[each.boolean] for each in applying if not (each.earned or each.unsure)],
         }

@@ -10,10 +10,17 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import Floor
-from aggregates.judging.rubric import own_standing, rated
 from aggregates.reading import verdicts
+from aggregates.scores.grades import Estimate, estimate, spread
 from aggregates.sub_sessions.arcs import ReworkView
-from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, SUMMED, OverrideField, Overrides, SubSession
+from aggregates.sub_sessions.sub_session import (
+    OVERRIDE_FIELDS,
+    SUMMED,
+    JudgedPrompt,
+    OverrideField,
+    Overrides,
+    SubSession,
+)
 from aggregates.turns.turn import FILES_MAX, UNKNOWN_MODEL, FileWork, ModelUsage, Turn, active_by_turns_us
 from projections.derive.sessions import prompt_id, text_of
 from projections.facts.rows import Row, insert
@@ -36,9 +43,9 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     confidence: float
     outcome: verdicts.OutcomeVerdict
     latest_score: float | None  # the standing score of its latest classified prompt, 0-100
-    judge_reason: verdicts.UnclassifiedReason | None = (
-        None  # why none of its prompts could be classified, where that is known
-    )
+    judge_reason: verdicts.UnclassifiedReason | None  # why no prompt could be classified, where that is known
+    estimate: Estimate | None  # of what its prompts show together; None where none was judged
+    kind_told: str | None
 
 
 class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
@@ -59,7 +66,8 @@ class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     elapsed_ms: int | None
     rubric: verdicts.Rubric
     usage: tuple[ModelUsage, ...]
-    unit_prompt_id: str | None = None  # the id of the prompt that leads its grading unit, where that is another one
+    unit_prompt_id: str | None  # the id of the prompt that leads its grading unit, where that is another one
+    standing: Estimate | None
 
 
 def mask(names: Iterable[verdicts.BooleanName]) -> int:
@@ -166,19 +174,29 @@ def _overridden(said: Overrides, detail: Detail, *, boundary: bool) -> int:
 
 
 def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
-    applies = 0 if concluded.intent is None else mask(verdicts.applicable(concluded.intent))
     rows: list[Row] = []
     for judged in concluded.prompts:
-        turn, own, standing = judged.turn, judged.rubric, judged.standing
+        turn, own = judged.turn, judged.rubric
         counted = concluded.qualifies and own.status == "ok"
         led_by = None if judged.lead is None else prompt_id(judged.lead)
-        told = turn.response_position, turn.elapsed_ms, own, turn.work.usage, led_by
+        standing = estimate(judged.standing.chances)
+        told = turn.response_position, turn.elapsed_ms, own, turn.work.usage, led_by, standing
         place = str(turn.turn_id), name, *owner(scope), turn.started_us
-        graded = applies, mask(standing.earned), mask(standing.sure), standing.score, own_standing(own).score
+        bits = mask(judged.standing.earned), mask(judged.standing.sure), mask(own.earned)
         joined = None if judged.joined is None else pack(judged.joined)
         bodies = pack(PromptDetail(text_of(turn), *told)), joined
-        rows.append((*place, own.status, counted, *graded, *bodies, mask(own.earned), mask(rated(standing, own))))
+        rows.append((*place, own.status, counted, *bits, *_expected(judged, standing, concluded.intent), *bodies))
     return rows
+
+
+def _expected(judged: JudgedPrompt, standing: Estimate | None, intent: verdicts.Intent | None) -> Row:
+    """Its scores and how they spread; of each boolean the chance in thousandths, which SQLite sums exactly."""
+    if standing is None:
+        return (None,) * (4 + len(verdicts.BOOLEANS))
+    chances, (variance, letters) = judged.standing.chances, spread(judged.standing.chances)
+    scores = standing.score, verdicts.expected_score(judged.rubric.chances)
+    likely = {boolean: round(1_000 * chance) for boolean, chance in verdicts.given(chances, intent).items()}
+    return *scores, variance, pack(letters), *(likely.get(boolean) for boolean in verdicts.BOOLEANS)
 
 
 def _rework_view(concluded: SubSession, files: Sequence[Sequence[tuple[Turn, FileWork]]]) -> ReworkView:
@@ -210,6 +228,7 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     statuses = {each.rubric.status for each in prompts}
     order: tuple[verdicts.JudgeStatus, ...] = ("ok", "pending", "failed", "unclassified")
     status: verdicts.JudgeStatus = next((status for status in order if status in statuses), "skipped")
+    latest = next((each.standing.chances for each in reversed(prompts) if each.rubric.status == "ok"), ())
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
     return Detail(
         agent_session_ids=concluded.agent_session_ids,
@@ -224,8 +243,10 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         judge_status=status,
         confidence=1.0 if concluded.said.intent is not None else next(of_goal, 0.0),
         outcome=concluded.outcome,
-        latest_score=next((each.standing.score for each in reversed(prompts) if each.rubric.status == "ok"), None),
+        latest_score=verdicts.expected_score(latest),
         judge_reason=reason if status == "unclassified" else None,
+        estimate=estimate(concluded.standing.chances),
+        kind_told=verdicts.kind_told(concluded.standing.chances),
     )
 
 

@@ -141,7 +141,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     judges = {opening.judge, grade.judge, reached.judge}
     judges |= {each.judge for each in grade.prompts} | {each.judge for each in opening.kept}
     gaps, numbers = unsure_gaps(reader, row.sub_session_id), boundary_numbers(opening)
-    verdict, places = _verdict(facts, grade.letter_grade), [gap.split_turn_idx for gap in gaps]
+    verdict, places = _verdict(facts, grade.grade_told), [gap.split_turn_idx for gap in gaps]
     # Where nobody can tell one goal from two.
     unsure = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
     if any(unsure.values()):
@@ -171,7 +171,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     )
 
 
-def _verdict(facts: evidence.SubSessionEvidence, letter_grade: str | None) -> str:
+def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
     """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
     row, floor, verdict = facts.row, facts.row.detail.floor, facts.row.detail.outcome
     if row.settled and not row.floor_passed:
@@ -181,8 +181,8 @@ def _verdict(facts: evidence.SubSessionEvidence, letter_grade: str | None) -> st
         language = "it is written in a language that is not judged"
         why = language if row.detail.judge_reason else "nobody can tell what for"
         return f"Work that is not classified, since {why}; it counts nowhere."
-    graded = f"; its prompts stand at {letter_grade}" if letter_grade is not None else ""
-    silent = f", {evidence.counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
+    graded = "" if grade_told is None else f"; its prompts stand {'at ' * (len(grade_told) == 1)}{grade_told}"
+    silent = f", {evidence.counted(row.unsure_count, 'habit')} unsure" if row.unsure_count else ""
     done = "reached its goal" if row.goal_complete else "did not reach its goal"
     rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
     if not row.settled:
@@ -193,7 +193,7 @@ def _verdict(facts: evidence.SubSessionEvidence, letter_grade: str | None) -> st
         reached = f" that {done}, as you said"
     else:
         reached = f" that {done}, {verdict.confidence:.0%} sure{rework}"
-    return f"{kind_of(row.intent).capitalize()}{reached}{graded}{silent}."
+    return f"{kind_of(row.kind_told).capitalize()}{reached}{graded}{silent}."
 
 
 def _why_trivia(floor: rules.Floor) -> str:

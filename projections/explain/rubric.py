@@ -2,18 +2,18 @@
 
 from bisect import bisect_right
 from itertools import accumulate
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
-from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
-from aggregates.scores.grades import rubric_letter
+from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
+from aggregates.scores.grades import Interval, score_told
 from aggregates.times import iso
 from projections.derive.sessions import prompt_id
 from projections.explain import evidence
-from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn
+from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn, graded
 
 PROMPTS_MAX = 200  # a sub-session of more prompts is explained by its first ones
 _NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
@@ -31,7 +31,8 @@ class BooleanExplained(evidence.EvidencePiece, frozen=True, kw_only=True):
 
     earned: bool  # surely shown; where `unsure`, nobody can tell
     unsure: bool
-    chance: float | None  # the calibrated probability that it is true, 0-1; None where a text model judged
+    chance: float  # the calibrated probability that it is true, 0-1; 0 or 1 where a text model said it
+    likely: Likely  # the same in words
     prompt_id: str | None  # which prompt earned it; None where none did
     span: ExplainedSpan | None  # where the quoted words stand in the prompt at `position`, to be marked
     how_to_earn: str | None  # of one that was missed: how this very prompt would earn it
@@ -54,6 +55,7 @@ class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     judge_status: str
     text: str
     intent_class: str
+    kind_told: str | None
     confidence: float | None
     standing_score: float | None
     booleans: dict[BooleanName, BooleanExplained]
@@ -66,9 +68,12 @@ class RubricExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     judge: str
     judge_status: str
     intent_class: str
+    kind_told: str | None
     intent_prompt_id: str | None
     letter_grade: str | None
-    score: float | None
+    grade_told: str | None
+    score: float | None  # as it is expected
+    score_interval: Interval | None
     booleans: dict[BooleanName, HabitExplained]
     prompts: list[PromptExplained]
     prompts_not_shown: int
@@ -79,9 +84,9 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False))
     habits: dict[BooleanName, HabitExplained] = {}
-    naming, score, text = None, None, ["No prompt of it could be classified, so it has no grade and is not counted."]
+    naming, text = None, ["No prompt of it could be classified, so it has no grade and is not counted."]
     if intent is not None:
-        habits, score, by = {name: _habit(facts, shown, name) for name in applicable(intent)}, row.standing.score, ""
+        habits, by = {name: _habit(facts, shown, name) for name in applicable(intent)}, ""
         classified = [each for each in facts.prompts if each.body.rubric.intent is not None]
         # A person may have named another intent.
         named = (each for each in classified if each.body.rubric.intent == intent == judged)
@@ -92,15 +97,15 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
         earned = [name for name, each in habits.items() if each.earned]
         unsure = [name for name, each in habits.items() if each.unsure]
         missed = [name for name in habits if name not in (*earned, *unsure)]
-        told = len(habits) - len(unsure)
         without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
-        grade = "That is too little for a grade."
+        likely = {word: [name for name in unsure if habits[name].likely == word] for word in get_args(Likely)}
+        kind = f"It is {kind_of(row.kind_told)}, {by or 'as you said'}."
         text = [
-            f"It is {kind_of(intent)}, {by or 'as you said'}.",
-            f"{len(earned)} of the {told} habits that can be told were shown: {', '.join(earned) or 'none'}.",
-            *([f"Missed: {', '.join(missed)}."] if missed else []),
-            *([f"Nobody can tell: {', '.join(unsure)}."] if unsure else []),
-            grade if score is None else f"That is {score:.0f} of 100, {rubric_letter(score)}.",
+            kind if row.kind_told else "Nobody can tell what kind of work it is.",
+            f"Surely shown: {', '.join(earned) or 'none'}.",
+            *([f"Surely missed: {', '.join(missed)}."] if missed else []),
+            *(f"{word.capitalize()} shown: {', '.join(names)}." for word, names in likely.items() if names),
+            *([score_told(row.estimate)] if row.estimate else []),
             *([f"You said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
         ]
     silent = sum(turn.prompt is None for turn in facts.turns)
@@ -109,8 +114,8 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
         judge_status=row.detail.judge_status,
         intent_class=row.kind,
         intent_prompt_id=None if naming is None else prompt_id(naming),
-        letter_grade=None if score is None else rubric_letter(score),
-        score=score,
+        kind_told=row.kind_told,
+        **graded(row.estimate),
         booleans=habits,
         prompts=shown,
         prompts_not_shown=len(facts.prompts) - len(shown),
@@ -125,11 +130,14 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
 
 def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], name: BooleanName) -> HabitExplained:
     """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
+    intent = facts.row.intent
+    chance = max([given(each.body.rubric.chances, intent).get(name, 0.0) for each in facts.prompts])
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.body.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
         none: dict[str, Any] = dict.fromkeys(HabitExplained.__struct_fields__)
-        return HabitExplained(**none | {"earned": False, "unsure": True, "what": _NEVER, "asked_of": asked_of})
+        said = {"earned": False, "unsure": True, "chance": chance, "likely": in_words(None, chance)}
+        return HabitExplained(**none | said | {"what": _NEVER, "asked_of": asked_of})
 
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
@@ -148,12 +156,13 @@ def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], nam
         nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
         if len(asked) > 1:
             more = f"; asked of {len(asked)} prompts{'' if doubtful else ', and none of them earned it'}"
-        others = [each.body.rubric.intent for each in facts.prompts if not _applies(name, each.body.rubric)]
-        apart = [kind_of(intent) for intent in others if intent is not None]
+        rubrics = [each.body.rubric for each in facts.prompts]
+        apart = sum(own.intent is not None and not _applies(name, own) for own in rubrics)
         if apart:
-            kinds = ", ".join(dict.fromkeys(apart))
-            more += f"; not asked of {evidence.counted(len(apart), 'prompt')}: it does not apply to {kinds}"
-    return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
+            more += f"; not asked of {evidence.counted(apart, 'prompt')}, of another kind"
+    value = None if nearest.unsure else nearest.earned
+    told = {"what": nearest.what + more, "asked_of": asked_of, "chance": chance, "likely": in_words(value, chance)}
+    return HabitExplained(**msgspec.structs.asdict(nearest) | told)
 
 
 def _applies(name: BooleanName, own: Rubric) -> bool:
@@ -161,16 +170,16 @@ def _applies(name: BooleanName, own: Rubric) -> bool:
 
 
 def _prompt(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
-    turn, own, intent = prompt.turn, prompt.body.rubric, facts.row.intent
+    turn, own, intent, standing = prompt.turn, prompt.body.rubric, facts.row.intent, prompt.body.standing
     wanted = () if own.intent is None or intent is None else applicable(intent)
     not_asked = [name for name in wanted if not _applies(name, own)]
     judged = own.status == "ok" and own.intent is not None
     if prompt.body.unit_prompt_id is not None:
         why = evidence.said("not_judged", "together")
     elif judged and own.intent is not None:
-        kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
-        without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
-        why = f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
+        kind, shows = kind_told(own.chances), ", ".join(own.earned) or "no habit"
+        without = f" Not asked of what it most likely is: {', '.join(not_asked)}." if not_asked else ""
+        why = f"Read as {kind_of(kind)}; it surely shows {shows}.{without}"
     elif own.status == "skipped" and turn.prompt is not None:
         why = f"Not judged: {evidence.SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
     else:
@@ -184,8 +193,9 @@ def _prompt(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> PromptExp
         judge_status=own.status,
         text=why,
         intent_class=own.intent or UNCLASSIFIED,
+        kind_told=kind_told(own.chances),
         confidence=own.confidence if judged else None,
-        standing_score=prompt.standing_score,
+        standing_score=None if standing is None else standing.score,
         booleans=_booleans(facts, prompt),
         not_asked=not_asked,
     )
@@ -211,6 +221,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             earned=name in own.earned,
             unsure=verdict.value is None,
             chance=verdict.chance,
+            likely=verdict.likely,
             span=span,
             how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
             prompt_id=prompt_id(prompt.turn) if name in own.earned else None,

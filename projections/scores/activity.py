@@ -32,6 +32,7 @@ class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     sub_session_id: str
     title: str | None  # None once it has been forgotten
     intent_class: str
+    kind_told: str | None
     started_at: str
     ended_at: str | None
     active_seconds: float

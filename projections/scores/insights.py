@@ -48,7 +48,6 @@ class SkillSnapshot(Camel, frozen=True, kw_only=True):
     per_boolean: dict[BooleanName, float]
     per_boolean_counts: dict[BooleanName, int]
     per_boolean_count: dict[BooleanName, int]
-    per_boolean_one_sided: dict[BooleanName, int]
     unsure_count: int
     worst_pillar: str
     sample_count: int
@@ -135,7 +134,8 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
 
 class WorstPrompt(Camel, frozen=True, kw_only=True):
     score: float  # of the prompt by itself, 0-100; the lowest come first
-    standing_score: float | None
+    standing_score: float
+    sure: bool  # whether all its booleans are: a person is shown no other
     session_id: str  # the agent session
     sub_session_id: str
     prompt_id: str
@@ -313,13 +313,14 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
         WorstPrompt(
             score=each.own_score,
             standing_score=each.score,
+            sure=each.sure,
             session_id=each.agent_session_id,
             sub_session_id=each.sub_session_id,
             prompt_id=each.prompt_id,
             turn_index=reader.db.execute(before, (each.prompt_id,)).fetchone()[0],
             prompt_preview=each.preview,
         )
-        for each, _ in graded_prompts(reader, order, own, "AND p.own_score < 100")
+        for each, _ in graded_prompts(reader, order, own)
     ]
 
 

@@ -1,7 +1,6 @@
 """Average prompt grade and skill index over the prompts of a window (scoring.md, section 3), and the habits shown."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,13 +10,13 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import grades
-from aggregates.scores.grades import Interval
+from aggregates.scores.grades import Interval, whole_counts
 from aggregates.scores.insights import Decided
 from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.derive.sub_session_rows import PromptDetail, mask, unmask
-from projections.reader import Reader, bound, json_array, unpack
+from projections.derive.sub_session_rows import Detail, PromptDetail, mask, unmask
+from projections.reader import Reader, bodies, bound, json_array, unpack
 from projections.scores.score import Counts, newest_at, window_counts
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, SHOWN_CRUSHED, one_line, owned
 
@@ -32,15 +31,13 @@ class Skill(Counts, frozen=True, kw_only=True):
     skill_index: float | None
     tier: str
     delta_apg: None = None
-    per_boolean: dict[BooleanName, float]
+    per_boolean: dict[BooleanName, float]  # as it is expected of those prompts that it applies to
     per_boolean_counts: dict[BooleanName, int]  # how many prompts each share is over; one over none is not shown
     per_boolean_count: dict[BooleanName, int]  # the same under its other name
-    per_boolean_one_sided: dict[BooleanName, int]
-    """Of how many prompts it was sure, by a judge that can say it on one side only; they are in no share."""
-    per_boolean_unsure: dict[BooleanName, int]  # of how many prompts it was unsure; they are in no share
+    per_boolean_unsure: dict[BooleanName, int]  # of how many prompts nobody can surely say it
     unsure_count: int  # the sum of those
     worst_pillar: str
-    sample_count: int  # prompts with a score: at least two booleans of theirs are sure
+    sample_count: int  # prompts
 
 
 class GradeCount(msgspec.Struct, frozen=True):
@@ -65,8 +62,8 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
     apg_current: float | None
     interval: Interval | None  # of `apg_current`
     apg_previous: float | None
-    sample_count: int  # prompts with a score; one with fewer than two sure booleans has none
-    unsure_count: int  # how many booleans of the window's prompts nobody could say
+    sample_count: int  # prompts
+    unsure_count: int  # how many booleans of the window's prompts nobody could surely say
     grade_distribution: list[GradeCount]
     points: list[ApgPoint]
 
@@ -79,12 +76,15 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     agent_session_id: str
     submitted_at: str
     preview: str | None  # None once it has been forgotten
-    grade: str | None
-    score: float | None  # the standing score, 0-100; None where too few booleans of it are sure
+    grade: str  # of the standing score
+    grade_told: str | None  # `B`, or `between C and B`; None where it may be nearly any
+    score: float  # the standing score, 0-100, as it is expected
     own_grade: str
     own_score: float  # of the prompt by itself, 0-100; lists are ordered by it
-    unsure_count: int  # how many of its own booleans nobody could say
+    sure: bool  # whether all its booleans are: a person is shown no other as best or worst
+    unsure_count: int  # how many of its own booleans nobody could surely say
     intent_class: str
+    kind_told: str | None
     crushed: bool | None  # None while the sub-session is open, and where its outcome is undecided
 
 
@@ -96,39 +96,35 @@ COUNTED = (
 )
 
 
-_MASKS = (
-    "SELECT applicable, standing_sure, standing_earned, rated, count(*), count(standing_score) "
-    f"{COUNTED} GROUP BY applicable, standing_sure, standing_earned, rated"
+_PER_HABIT = (
+    "coalesce(sum({0}), 0)",  # thousandths
+    "count({0})",
+    "count(*) FILTER (WHERE {0} IS NOT NULL AND NOT standing_sure & {1})",
 )
+_COUNT = len(BOOLEANS)
+_HABITS = ", ".join(each.format(name, 1 << bit) for each in _PER_HABIT for bit, name in enumerate(BOOLEANS))
 
 
 class HabitCounts(NamedTuple):
-    """Of each habit, how many prompts of a window show it, and of how many that can be told."""
+    """Of each habit, how many prompts of a window are expected to show it, and to how many it applies."""
 
-    hits: dict[BooleanName, int]
+    hits: dict[BooleanName, float]
     applied: dict[BooleanName, int]
-    one_sided: dict[BooleanName, int]  # sure, by a judge that can say it on one side only: in no rate
-    unsure: dict[BooleanName, int]
-    sample_count: int  # prompts with a score
+    unsure: dict[BooleanName, int]  # of those it applies to, the ones of which nobody can surely say it
+    sample_count: int
 
-    def of(self, name: BooleanName) -> tuple[int, int, int, int]:
-        return self.hits[name], self.applied[name], self.one_sided[name], self.unsure[name]
+    def of(self, name: BooleanName) -> tuple[float, int, int]:
+        return self.hits[name], self.applied[name], self.unsure[name]
 
 
 def habit_counts(reader: Reader, scope: Scope, window: Window) -> HabitCounts:
-    hits, applied, one_sided, unsure = (dict.fromkeys(BOOLEANS, 0) for _ in range(4))
-    sample_count = 0
-    for applicable, sure, earned, rated, prompts, scored in reader.db.execute(_MASKS, bound(scope, window)):
-        sample_count += scored
-        told = ((hits, earned & rated), (applied, rated), (one_sided, sure & ~rated), (unsure, applicable & ~sure))
-        for shares, names in told:
-            for boolean in unmask(names):
-                shares[boolean] += prompts
-    return HabitCounts(hits, applied, one_sided, unsure, sample_count)
+    *found, prompts = reader.db.execute(f"SELECT {_HABITS}, count(*) {COUNTED}", bound(scope, window)).fetchone()
+    hits, applied, unsure = (dict(zip(BOOLEANS, found[place:], strict=False)) for place in (0, _COUNT, 2 * _COUNT))
+    return HabitCounts({name: each / 1_000 for name, each in hits.items()}, applied, unsure, prompts)
 
 
 def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
-    hits, applied, one_sided, unsure, sample_count = habit_counts(reader, scope, windows[-1])
+    hits, applied, unsure, sample_count = habit_counts(reader, scope, windows[-1])
     index = grades.skill_index(hits, applied)
     return Skill(
         window=name,
@@ -138,7 +134,6 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
         per_boolean=grades.per_boolean(hits, applied),
         per_boolean_counts=applied,
         per_boolean_count=applied,
-        per_boolean_one_sided=one_sided,
         per_boolean_unsure=unsure,
         unsure_count=sum(unsure.values()),
         worst_pillar=grades.worst_pillar(hits, applied),
@@ -149,19 +144,16 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 
 def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    by_score = f"SELECT standing_score, count(*) {COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
     points: list[ApgPoint] = []
-    for window in windows:  # of each score, how many prompts have it: summed exactly, which SQLite does since 3.43 only
-        scores = reader.db.execute(by_score, bound(scope, window)).fetchall()
-        total = math.fsum(score * prompts for score, prompts in scores)
-        squares = math.fsum(score * score * prompts for score, prompts in scores)
-        count = sum(prompts for _, prompts in scores)
-        interval, apg = grades.mean_interval(total, squares, count), total / count if count else None
-        points.append(ApgPoint(period_start=iso(window.start_us), apg=apg, interval=interval, sample_count=count))
-    letters: Counter[str] = Counter()
-    for score, prompts in scores:
-        letters[grades.rubric_letter(score)] += prompts
-    masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
+    for window in windows:
+        spreads = reader.db.execute(f"SELECT standing_score, variance {COUNTED}", bound(scope, window)).fetchall()
+        scores, variances = ([row[place] for row in spreads] for place in (0, 1))
+        apg = math.fsum(scores) / len(scores) if scores else None
+        interval = grades.mean_interval(scores, variances)
+        points.append(ApgPoint(period_start=iso(window.start_us), apg=apg, interval=interval, sample_count=len(scores)))
+    letters = bodies(reader.db, tuple[float, ...], f"SELECT letters {COUNTED}", bound(scope, windows[-1]))
+    likely = [math.fsum(each) for each in zip(*letters, strict=True)]
+    counts = whole_counts(likely, points[-1].sample_count) or [0] * len(grades.RUBRIC_LADDER)
     return InsightSummary(
         window=name,
         newest_at=newest_at(reader, scope),
@@ -169,8 +161,8 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
         interval=points[-1].interval,
         apg_previous=points[-2].apg if len(points) > 1 else None,
         sample_count=points[-1].sample_count,
-        unsure_count=sum(prompts * (asked & ~sure).bit_count() for asked, sure, _, _, prompts, _ in masks),
-        grade_distribution=[GradeCount(grade, letters[grade]) for grade in grades.RUBRIC_LADDER],
+        unsure_count=sum(habit_counts(reader, scope, windows[-1]).unsure.values()),
+        grade_distribution=list(map(GradeCount, grades.RUBRIC_LADDER, counts)),
         points=points,
     )
 
@@ -194,28 +186,33 @@ def graded_prompts(
     query = (
         f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {theirs}"
         "WHERE p.organization_id = :organization AND p.developer_id = :developer AND p.at_us >= :start "
-        f"AND p.at_us < :end AND p.counted AND p.own_score IS NOT NULL {narrowed} "
+        f"AND p.at_us < :end AND p.counted {narrowed} "
         f"ORDER BY {order} LIMIT :limit OFFSET :offset) "
-        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, p.own_score, "
-        f"s.intent, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
+        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.own_score, s.intent, "
+        f"s.detail, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
     rows = [(unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page)]
     texts = reader.texts(body.prompt for body, _ in rows)
     prompts = []
-    for body, (turn, _, sub_session_id, session, at_us, score, own, intent, crushed) in rows:
+    for body, (turn, _, sub_session_id, session, at_us, own, intent, detail, crushed) in rows:
+        standing = body.standing
+        assert standing is not None, "every counted prompt has a score"
         prompt = TopPrompt(
             prompt_id=prompt_id(unpack(turn, Turn)),
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
             preview=one_line(texts, body.prompt, PREVIEW_CHARS_MAX, _PREVIEW_READ_MAX),
-            grade=None if score is None else grades.rubric_letter(score),
-            score=score,
+            grade=standing.letter,
+            grade_told=standing.told,
+            score=standing.score,
             own_grade=grades.rubric_letter(own),
             own_score=own,
+            sure=not body.rubric.unsure,
             unsure_count=len(body.rubric.unsure),
             intent_class=intent,
+            kind_told=unpack(detail, Detail).kind_told,
             crushed=None if crushed is None else bool(crushed),
         )
         prompts.append((prompt, body))
@@ -259,7 +256,7 @@ def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
 def _examples(reader: Reader, scope: Scope, window: Window, bits: str, first: str, order: str) -> ShownHabits:
     """Of each habit the first of the prompts with its bit whose text is still there."""
     found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
-    query, wanted = f"SELECT rowid, {bits} {COUNTED} AND own_score IS NOT NULL ORDER BY {first}", mask(BOOLEANS)
+    query, wanted = f"SELECT rowid, {bits} {COUNTED} ORDER BY {first}", mask(BOOLEANS)
     for rowid, has in reader.db.execute(query, bound(scope, window)):
         for name in unmask(has & wanted):
             found[name].append(rowid)

@@ -6,8 +6,9 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope, Span
-from aggregates.judging.rubric import own_standing
-from aggregates.reading.verdicts import Intent
+from aggregates.judging.rubric import Standing
+from aggregates.reading.verdicts import Intent, kind_told
+from aggregates.scores.grades import Interval, estimate
 from aggregates.times import iso
 from aggregates.turns import turn as marks
 from aggregates.turns.turn import UNKNOWN_MODEL, Turn
@@ -76,9 +77,12 @@ class OwnRubric(Booleans, frozen=True, kw_only=True):
     """How one prompt was judged by itself. A boolean is None where it does not apply to the prompt's own intent."""
 
     intent_class: Intent
+    kind_told: str | None
     confidence: float
-    score: float | None
-    letter_grade: str | None  # 100 x true / sure; None where fewer than two booleans are sure
+    score: float | None  # as it is expected
+    score_interval: Interval | None
+    letter_grade: str | None  # of `score`
+    grade_told: str | None
     applicability: goals.Applicabilities
     unsure_count: int
     judge_status: str
@@ -103,6 +107,7 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
     judge_reason: str | None
     rubric: OwnRubric | None  # None unless it was judged and classified
     standing_score: float | None
+    standing_score_interval: Interval | None
     unit_prompt_id: str | None
     """The earlier prompt that it was judged with, since nothing was answered between them; its rubric is told there.
     None where it was judged by itself."""
@@ -184,25 +189,26 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     rows: list[PromptRow] = []
     characters = 0
     # One at a time, so that no more texts are held than are shown.
-    for turn, body, standing_score in goals.judged_turns(reader.db, str(current), limit, offset):
+    for turn, body in goals.judged_turns(reader.db, str(current), limit, offset):
         refs, usage = (body.prompt, response_ref(reader.db, turn)), body.usage
         texts = reader.texts(refs)
         prompt, response = (None if ref is None else texts[ref] for ref in refs)
         unpriced, unmeasured = sum(each.unpriced_requests for each in usage), sum(u.unmeasured_requests for u in usage)
         named = [each for each in usage if each.model != UNKNOWN_MODEL]
-        rubric, own = body.rubric, own_standing(body.rubric)
+        rubric, standing = body.rubric, body.standing
         graded = None
         if rubric.status == "ok" and rubric.intent is not None:
+            own = Standing(rubric.earned, (*rubric.earned, *rubric.missed))
+            shown = goals.graded(estimate(rubric.chances)) | goals.booleans(own)
             graded = OwnRubric(
                 intent_class=rubric.intent,
+                kind_told=kind_told(rubric.chances),
                 confidence=rubric.confidence,
-                score=own.score,
-                letter_grade=goals.letter(own),
                 applicability=goals.applicability(rubric.intent, own),
                 unsure_count=len(rubric.unsure),
                 judge_status=rubric.status,
                 judge=rubric.judge,
-                **goals.booleans(own),
+                **shown,
             )
         row = PromptRow(
             prompt_id=prompt_id(turn),
@@ -219,7 +225,8 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
             judge_status=rubric.status,
             judge_reason=rubric.reason,
             rubric=graded,
-            standing_score=standing_score,
+            standing_score=None if standing is None else standing.score,
+            standing_score_interval=None if standing is None else standing.interval,
             unit_prompt_id=body.unit_prompt_id,
         )
         rows.append(row)

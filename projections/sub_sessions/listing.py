@@ -9,6 +9,7 @@ import msgspec
 from aggregates.capture.events import TRANSCRIPT_SUFFIX
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
+from aggregates.scores.grades import Interval
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
@@ -37,8 +38,12 @@ class GradedItem(Booleans, frozen=True, kw_only=True):
     score_v3_sub_session_id: str
     title: str | None
     intent_class: str
-    letter_grade: str | None  # None where fewer than two booleans are sure
-    unsure_count: int  # how many booleans apply and nobody could say; they are null, and in no figure
+    kind_told: str | None  # the class where it is likely, else its group ("a change") where that is
+    score: float | None  # as it is expected of all that its prompts show
+    score_interval: Interval | None
+    letter_grade: str | None  # of `score`
+    grade_told: str | None  # `B`, or `between C and B`; None where it may be nearly any
+    unsure_count: int  # how many booleans apply and nobody could surely say; they are null
 
 
 class RubricItem(GradedItem, frozen=True, kw_only=True):
@@ -97,8 +102,10 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     is_preview: bool
     substance_floor_passed: bool
     letter_grade: str | None
+    grade_told: str | None
     prompt_grade: str | None
     intent_class: str
+    kind_told: str | None
     unsure_count: int
     judge_reason: str | None
     goal_complete: bool | None

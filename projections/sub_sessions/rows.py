@@ -11,7 +11,7 @@ from aggregates.event import Scope
 from aggregates.ids import plain
 from aggregates.judging.rubric import NO_STANDING, Standing
 from aggregates.reading.verdicts import BOOLEANS, Applicability, BooleanName, Intent, UndecidedReason, applicable
-from aggregates.scores.grades import rubric_letter
+from aggregates.scores.grades import Estimate, rubric_letter
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, PromptDetail, unmask
@@ -125,8 +125,13 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return NO_STANDING if self.graded_intent is None else self.standing
 
     @property
-    def letter_grade(self) -> str | None:
-        return letter(self.graded)
+    def estimate(self) -> Estimate | None:
+        return None if self.graded_intent is None else self.detail.estimate
+
+    @property
+    def kind_told(self) -> str | None:
+        """The kind, or the group of kinds, where that is likely."""
+        return self.detail.kind_told or (None if self.graded_intent else self.intent)
 
     @property
     def unsure_count(self) -> int:
@@ -152,7 +157,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
     def figures(self) -> dict[str, Any]:
-        computed = ("crushed", "letter_grade", "unsure_count", "cost_usd", "undecided_reason")
+        computed = ("crushed", "kind_told", "unsure_count", "cost_usd", "undecided_reason")
         detail, seconds = self.detail, (self.ended_us - self.started_us) / US_PER_SECOND
         return {
             **{name: getattr(self, name) for name in (*self.__struct_fields__, *computed)},
@@ -169,13 +174,19 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "judge_status": detail.judge_status,
             "judge_reason": detail.judge_reason,
             "applicability": applicability(self.intent, self.standing),
+            **graded(self.estimate),
             **booleans(self.graded),
         }
 
 
-def letter(standing: Standing) -> str | None:
-    """The grade of the booleans; None where too few are sure."""
-    return None if standing.score is None else rubric_letter(standing.score)
+def graded(found: Estimate | None) -> dict[str, Any]:
+    """A score as the wire has it."""
+    return {
+        "score": found and found.score,
+        "score_interval": found and found.interval,
+        "letter_grade": found and found.letter,
+        "grade_told": found and found.told,
+    }
 
 
 def applicability(intent: Intent | None, standing: Standing) -> Applicabilities:
@@ -254,17 +265,16 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
 class JudgedTurn(NamedTuple):
     turn: Turn
     body: PromptDetail
-    standing_score: float | None
 
 
 def judged_turns(db: sqlite3.Connection, sub_session_id: str, limit: int = -1, offset: int = 0) -> Iterator[JudgedTurn]:
     """In time order."""
     query = (
-        "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+        "SELECT t.body, p.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
         "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
     )
-    for turn, body, score in db.execute(query, (sub_session_id, limit, offset)):
-        yield JudgedTurn(unpack(turn, Turn), unpack(body, PromptDetail), score)
+    for turn, body in db.execute(query, (sub_session_id, limit, offset)):
+        yield JudgedTurn(unpack(turn, Turn), unpack(body, PromptDetail))
 
 
 def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:

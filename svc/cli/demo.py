@@ -20,7 +20,7 @@ from rich.table import Table
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
-from aggregates.scores.grades import PromptGrade, grade_text
+from aggregates.scores.prompt_grade import PromptGrade, grade_text
 from svc.cli import Command, main
 from svc.cli.common import Shown, json_option, run, settings_from, tell
 from svc.log.folder import held, new_key
@@ -122,7 +122,7 @@ def _show(graded: PromptGrade) -> None:
             quoted = f"\n“{habit.quoted}”" if habit.quoted else ""
             missed = not habit.earned and not habit.unsure
             advice = f"\nwrite: {habit.how_to_earn}" if missed else ""
-            mark = "?" if habit.unsure else "✗" if missed else "✓"
+            mark = f"{'?' if habit.unsure else '✗' if missed else '✓'} {habit.likely}"
             table.add_row(habit.boolean.replace("_", " "), mark, habit.why + quoted + advice)
     console.print(table, markup=False)
 

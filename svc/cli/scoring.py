@@ -10,7 +10,6 @@ import click
 import msgspec
 from rich.markup import escape
 
-from aggregates.judging.prompt import ONE_SIDED
 from svc import __version__
 from svc.cli import Command, Found
 from svc.cli.common import Shown, json_option, minute, print_json, run, settings_option, show_table
@@ -19,6 +18,7 @@ from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.pages.words import HABITS, KINDS, UNKNOWN, counted, plainly, rate_told, reason_of, state_of, titled, usd
+from svc_http.pages.words import kind as kind_named
 from svc_http.records import DAYS_MAX, last_dates, last_days
 
 _V3 = "/v1/score_v3"
@@ -120,7 +120,7 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
     else:
         rows = []
         for place, each in enumerate(found, 1):
-            kind, letter = (each["intent_class"] or "–").replace("_", " "), each["letter_grade"] or "–"
+            kind, letter = kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN
             goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), state_of(each)
             rows.append((str(place), *goal, kind, letter, usd(each["cost_usd"]), _title(each)))
         show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
@@ -182,7 +182,7 @@ def lines_of(part: Found) -> Iterator[str]:
         for piece in pieces:
             yield f"{mark} {piece['what']}" + (f": “{piece['quote']}”" if piece["quote"] else "")
     for habit, said in part.get("booleans", {}).items():
-        sign = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
+        sign = f"{'?' if said['unsure'] else '✓' if said['earned'] else '✗'} {said['likely']}:"
         quoted = f"“{said['quote']}”" if said["quote"] else ""
         reason = " ".join(part for part in (reason_of(said["what"], habit), quoted) if part)
         advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
@@ -237,12 +237,11 @@ def habits(server: Server, as_json: bool, days: int) -> None:
     counts, rows = found["per_boolean_counts"], []
     for name, does in HABITS.items():
         of = counts.get(name, 0)
-        silent = ONE_SIDED if found.get("per_boolean_one_sided", {}).get(name) else "–"
-        rows.append((does, f"{found['per_boolean'][name] * of:.0f} of {of}" if of else silent))
+        rows.append((does, f"about {found['per_boolean'][name] * of:.0f} of {of}" if of else UNKNOWN))
     show_table(("a prompt of yours", "so often"), rows)
     console = Shown(highlight=False, soft_wrap=True)
     if unsure := found.get("unsure_count"):
-        console.print(f"{counted(unsure, 'verdict')} unsure, and counted neither way.", style="dim")
+        console.print(f"{counted(unsure, 'verdict')} unsure; each counts by how likely it is.", style="dim")
     if found["worst_pillar"] in HABITS and found["sample_count"]:
         console.print(f"Next habit: a prompt that [bold]{HABITS[found['worst_pillar']]}[/bold].")
 
@@ -299,7 +298,7 @@ def mcp(server: Server) -> None:
         ) from error
     import anyio
 
-    from aggregates.scores.grades import grade_text
+    from aggregates.scores.prompt_grade import grade_text
 
     one_at_a_time = anyio.Lock()  # one connection
 

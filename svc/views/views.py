@@ -36,7 +36,7 @@ from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import sync
 from svc.process import MIB_BYTES, READ_BYTES_MAX, STORE_BUSY_TIMEOUT_MS
 
-RULES_VERSION = 2  # of the rules that this program applies
+RULES_VERSION = 3  # of the rules that this program applies
 VIEWS_WAL_BYTES = 8 * MIB_BYTES  # what their write-ahead log is cut to once readers let it; beside a rebuild it grows
 GIVE_WAY_SQLITE_STEPS = 1_000  # between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more
 READ_PIECES = 10  # in which a batch of facts is read: all 500 at once would take 20 ms without a look

@@ -11,7 +11,7 @@ import numpy as np
 
 from aggregates.reading.model import RubricModel, RubricWeights, borne_out, chance_of
 from aggregates.reading.readings import NUMBER
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Bounds, Intent
 from tests.judges.names import ALL_FEATURES
 from tests.judges.regression import nearest
 
@@ -128,9 +128,7 @@ def _chances(unseen: Sequence[Unseen], name: BooleanName, scale: tuple[float, fl
     for each in unseen:
         if name in each.logits and name in each.truths:
             chance = chance_of(scale[0] * each.logits[name] + 1000 * scale[1])
-            false, true = (
-                borne_out(BooleanVerdict(name, said, said, None), each.said, each.names) for said in (False, True)
-            )
+            false, true = (borne_out(name, each.said, each.names, true=said) for said in (False, True))
             found.append(_Judged(each.fold, chance, each.truths[name], (false, true)))
     return found
 

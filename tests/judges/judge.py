@@ -21,9 +21,10 @@ from aggregates.judging.prompt import Before, judge_prompt
 from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.verdicts import BOOLEANS, Intent, JudgeStatus, Rubric
+from aggregates.reading.verdicts import BOOLEANS, Intent, JudgeStatus, Rubric, kind_told
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
+from aggregates.scores.grades import estimate
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Observation, Turn, Work, observe, sum_work
 from svc.cli.common import print_json
@@ -157,7 +158,17 @@ def judge_prompt_item(item: Item) -> dict[str, Any]:
     *earlier, turn = prompt_turns(item)
     rubric, forced = (judge_prompt(turn.prompt, before(earlier), force=force) for force in (False, True))
     unsure = rubric.unsure if rubric.status == "ok" else tuple(each.name for each in forced.booleans)
-    return {"id": str(item.get("id", "")), "label": label_of(rubric.status, forced), "unsure": list(unsure)}
+    told = estimate(rubric.chances)
+    return {
+        "id": str(item.get("id", "")),
+        "label": label_of(rubric.status, forced),
+        "unsure": list(unsure),
+        "chances": forced.named_chances,
+        "kind_told": kind_told(rubric.chances),
+        "score": told and told.score,
+        "score_interval": told and msgspec.to_builtins(told.interval),
+        "grade_told": told and told.told,
+    }
 
 
 def label_of(status: JudgeStatus, forced: Rubric) -> dict[str, Any]:

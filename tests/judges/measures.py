@@ -1,17 +1,28 @@
 """Measure how far the embedded judges agree with experts (scoring.md, section 9)."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import msgspec
 
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
-from aggregates.scores.grades import wilson
+from aggregates.reading.verdicts import (
+    BOOLEANS,
+    INTENTS,
+    KIND_GROUPS,
+    BooleanName,
+    Chances,
+    Intent,
+    applicable,
+    given,
+    kind_told,
+)
+from aggregates.scores.grades import Estimate, estimate, wilson
 
 Booleans = Mapping[BooleanName, bool | None]
-CURVE = (0.2, 0.4, 0.6, 0.8, 1.0)
 RESAMPLES = 300
 
 
@@ -28,7 +39,13 @@ class Pair(msgspec.Struct, frozen=True):
     developer: str = ""
     confidence: float = 0.0  # of the intent
     sure: Booleans = {}  # what a person would be told; None: unsure, or it does not apply
-    chances: Mapping[BooleanName, float] = {}
+    told: Chances = ()  # empty unless it is ok
+
+    @property
+    def truth(self) -> float:
+        """The experts' own score."""
+        assert self.expert_intent is not None
+        return own_score(self.expert_intent, self.expert)
 
     @property
     def ahead(self) -> float:
@@ -72,7 +89,6 @@ class Sure(msgspec.Struct, frozen=True):
     true: Share  # of sure true, how many are right
     false: Share
     told: Share  # how many of those asked about are told
-    curve: tuple[tuple[float, float], ...]  # (share of verdicts given, agreement) from the surest on, by force
 
 
 class PromptMeasures(msgspec.Struct, frozen=True):
@@ -87,7 +103,6 @@ class PromptMeasures(msgspec.Struct, frozen=True):
     confusion: dict[Intent, dict[str, int]]  # expert intent -> judged intent, or status, -> count
     intervals: dict[str, tuple[float, float]]  # of the figures whose names stand here, by developers drawn anew
     sure: dict[str, Sure]  # by boolean; `all` for the seven together
-    intents: tuple[tuple[float, float], ...]  # the coverage curve of the intent
 
     @property
     def mean_kappa(self) -> float:
@@ -145,7 +160,7 @@ def _figures(tallies: Sequence[_Tally]) -> dict[str, float]:
 
 def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
     """All measures, four with the middle 95 % over samples of the developers, drawn by a fixed sequence."""
-    ok = sorted((pair for pair in pairs if pair.expert_intent), key=lambda pair: -pair.confidence)
+    ok = [pair for pair in pairs if pair.expert_intent]
     confusion: dict[Intent, dict[str, int]] = {intent: {} for intent in INTENTS}
     groups: dict[str, list[Pair]] = {pair.developer: [] for pair in pairs}
     for pair in ok:
@@ -167,32 +182,23 @@ def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
         confusion=confusion,
         intervals={n: (row[round(0.025 * RESAMPLES)], row[round(0.975 * RESAMPLES) - 1]) for n, row in ordered.items()},
         sure={"all": measure_sure(pairs), **{name: measure_sure(pairs, [name]) for name in BOOLEANS}},
-        intents=curve([pair.expert_intent == pair.judged_intent for pair in ok]),
     )
 
 
 def measure_sure(pairs: Sequence[Pair], names: Sequence[BooleanName] = BOOLEANS) -> Sure:
     """Over the prompts that both call askable: the boolean applies for the experts and for the judge."""
     asked = [
-        (pair.expert[name] is True, pair.sure.get(name), pair.judged[name] is True, pair.chances.get(name, 0.5))
+        (pair.expert[name] is True, pair.sure.get(name))
         for pair in pairs
         for name in names
         if pair.expert[name] is not None and pair.judged.get(name) is not None
     ]
-    told = [(expert, sure) for expert, sure, _, _ in asked if sure is not None]
-    ordered = [expert is forced for expert, _, forced, chance in sorted(asked, key=lambda one: -abs(one[3] - 0.5))]
+    told = [(expert, sure) for expert, sure in asked if sure is not None]
     return Sure(
         Share(sum(expert for expert, sure in told if sure), sum(sure for _, sure in told)),
         Share(sum(not expert for expert, sure in told if not sure), sum(not sure for _, sure in told)),
         Share(len(told), len(asked)),
-        curve(ordered),
     )
-
-
-def curve(right: Sequence[bool]) -> tuple[tuple[float, float], ...]:
-    """(share given, accuracy) of these, the surest first."""
-    counts = [max(round(share * len(right)), 1) for share in CURVE]
-    return tuple((share, sum(right[:count]) / count) for share, count in zip(CURVE, counts, strict=True))
 
 
 def worst_misses(pairs: Sequence[Pair], count: int = 10) -> list[Pair]:
@@ -203,12 +209,106 @@ def worst_misses(pairs: Sequence[Pair], count: int = 10) -> list[Pair]:
     ]
 
 
+# What a person is told: expected scores, rates and their intervals.
+
+DEVELOPER_PROMPTS_MIN = 10
+Judged = tuple[float, bool]
+"""The chance that was said, and whether it was so."""
+
+
+class Tenth(msgspec.Struct, frozen=True):
+    """Of chances in one tenth: how many there are, their mean, and the share that is so."""
+
+    count: int
+    said: float
+    so: float
+
+
+def reliability(judged: Iterable[Judged]) -> tuple[Tenth, ...]:
+    """By tenths, from the lowest; those without any are left out."""
+    tenths: dict[int, list[Judged]] = {}
+    for each in judged:
+        tenths.setdefault(min(int(10 * each[0]), 9), []).append(each)
+    return tuple(
+        Tenth(len(some), fmean(chance for chance, _ in some), fmean(so for _, so in some))
+        for _, some in sorted(tenths.items())
+    )
+
+
+class EstimateMeasures(msgspec.Struct, frozen=True):
+    """Over the prompts that experts and judge call `ok`; developers are those with ten of them or more."""
+
+    apg_bias: float  # by how many points the mean told score lies above the experts'
+    developer_bias: float  # the mean of the same over developers
+    developer_error: float  # the mean over developers of how far their mean own score is off
+    rate_errors: dict[BooleanName, float]  # the same of the rate of each boolean that applies to ten prompts, 0-1
+    rmse: float  # root mean square error of a prompt's told score, points
+    forced_rmse: float
+    coverage: Share  # experts' scores that lie in the interval
+    width: float  # mean, points
+    kinds_right: dict[str, Share]  # of those told: the class, or at least its group
+    booleans: tuple[Tenth, ...]
+    kind: tuple[Tenth, ...]  # of the likeliest class
+
+    @property
+    def rate_error(self) -> float:
+        return fmean(self.rate_errors.values())
+
+
+def measure_estimates(pairs: Sequence[Pair]) -> EstimateMeasures:
+    known = [(pair, found) for pair in pairs if pair.expert_intent and (found := estimate(pair.told))]
+    groups: dict[str, list[tuple[Pair, Estimate]]] = {}
+    for pair, found in known:
+        groups.setdefault(pair.developer, []).append((pair, found))
+    each = [some for some in groups.values() if len(some) >= DEVELOPER_PROMPTS_MIN]
+    off = [fmean(found.score - pair.truth for pair, found in some) for some in each]
+    best = [(pair, max(pair.told, key=lambda one: one.chance)) for pair, _ in known]
+    kinds = [(pair.expert_intent, kind) for pair, _ in known if (kind := kind_told(pair.told))]
+    classes = [expert == kind for expert, kind in kinds if kind in INTENTS]
+    grouped = sum(expert in KIND_GROUPS.get(kind, (kind,)) for expert, kind in kinds)
+    return EstimateMeasures(
+        apg_bias=_mean(found.score - pair.truth for pair, found in known),
+        developer_bias=_mean(off),
+        developer_error=_mean(map(abs, off)),
+        rate_errors={
+            name: _mean(far for some in each if (far := _rate_off(some, name)) is not None) for name in BOOLEANS
+        },
+        rmse=math.sqrt(_mean((found.score - pair.truth) ** 2 for pair, found in known)),
+        forced_rmse=math.sqrt(_mean(pair.ahead**2 for pair, _ in known)),
+        coverage=Share(sum(found.low <= pair.truth <= found.high for pair, found in known), len(known)),
+        width=_mean(found.high - found.low for _, found in known),
+        kinds_right={"class": Share(sum(classes), len(classes)), "class or group": Share(grouped, len(kinds))},
+        booleans=reliability(
+            (chance, bool(pair.expert[name]))
+            for pair, likeliest in best
+            for name, chance in given(pair.told, likeliest.intent).items()
+            if pair.expert[name] is not None
+        ),
+        kind=reliability((likeliest.chance, likeliest.intent == pair.expert_intent) for pair, likeliest in best),
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return fmean(found) if found else 0.0
+
+
+def _rate_off(some: Sequence[tuple[Pair, Estimate]], name: BooleanName) -> float | None:
+    """How far a developer's told rate is from the experts'; None where it applies to fewer than ten prompts."""
+    likeliest = [(pair.told, max(pair.told, key=lambda each: each.chance).intent) for pair, _ in some]
+    told = [rates[name] for chances, intent in likeliest if name in (rates := given(chances, intent))]
+    expert = [float(value) for pair, _ in some if (value := pair.expert[name]) is not None]
+    enough = min(len(told), len(expert)) >= DEVELOPER_PROMPTS_MIN
+    return abs(fmean(told) - fmean(expert)) if enough else None
+
+
 class BoundaryMeasures(msgspec.Struct, frozen=True):
     """Over the starts of arcs, the first of each session left out."""
 
     right: int
     judged: int
     expert: int
+    chances: tuple[Tenth, ...] = ()  # that a gap is a boundary
 
     @property
     def f1(self) -> float:
@@ -222,17 +322,19 @@ class DecidedMeasures(msgspec.Struct, frozen=True):
     coverage: Share  # decided by the judge, of those that the experts decide
     not_complete: Share  # right, of those that it calls not complete and the experts decide
     untold: Share  # decided by the judge where the experts could not say
+    chances: tuple[Tenth, ...] = ()  # that the goal was reached, where the experts decide
 
 
-def measure_decided(arcs: Sequence[tuple[bool | None, bool | None]]) -> DecidedMeasures:
-    """From pairs (experts, judge)."""
-    told = [(expert, judged) for expert, judged in arcs if expert is not None]
+def measure_decided(arcs: Sequence[tuple[bool | None, bool | None, float]]) -> DecidedMeasures:
+    """Of each what the experts say, what the judge says, and its chance."""
+    told = [(expert, judged) for expert, judged, _ in arcs if expert is not None]
     both = [(expert, judged) for expert, judged in told if judged is not None]
     missed = [expert for expert, judged in both if judged is False]
-    untold = [judged is not None for expert, judged in arcs if expert is None]
+    untold = [judged is not None for expert, judged, _ in arcs if expert is None]
     return DecidedMeasures(
         Share(sum(expert is judged for expert, judged in both), len(both)),
         Share(len(both), len(told)),
         Share(missed.count(False), len(missed)),
         Share(sum(untold), len(untold)),
+        reliability((chance, expert) for expert, _, chance in arcs if expert is not None),
     )

@@ -25,7 +25,7 @@ from rich.table import Table
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
 from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
+from aggregates.reading.verdicts import BOOLEANS, BoundaryVerdict, Intent, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.llm.answers import Said
 from tests.judges.calibration import calibrated, calibration
@@ -34,12 +34,16 @@ from tests.judges.labels import FOLDS, SessionItem, fold_of, labelled_items, lab
 from tests.judges.measures import (
     BoundaryMeasures,
     DecidedMeasures,
+    EstimateMeasures,
+    Judged,
     Pair,
     PromptMeasures,
     Share,
     measure_decided,
+    measure_estimates,
     measure_prompts,
     pair_of,
+    reliability,
     share_text,
     worst_misses,
 )
@@ -53,8 +57,10 @@ class Report(msgspec.Struct, frozen=True):
 
     prompts: PromptMeasures
     misses: tuple[Pair, ...]
+    estimates: EstimateMeasures
     boundaries: BoundaryMeasures
     decided: DecidedMeasures
+    lock_box: str = "used up: judged once, on 25 November 2026; it tells nothing new of strangers"
 
 
 def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> Report:
@@ -63,6 +69,7 @@ def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
+        measure_estimates(pairs),
         measure_boundaries(sessions, shipped=shipped or locked, parts=parts),
         measure_decided(unseen_verdicts(sessions)),
     )
@@ -107,36 +114,39 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
         {name: name in forced.forced if name in applies else None for name in BOOLEANS},
         confidence=forced.confidence,
         sure={each.name: each.value for each in rubric.booleans},
-        chances={each.name: each.chance for each in forced.booleans if each.chance is not None},
+        told=rubric.chances,
     )
 
 
 def measure_boundaries(sessions: Sequence[SessionItem], *, shipped: bool, parts: int) -> BoundaryMeasures:
     """Where arcs start by the experts and by a judge that has not seen the developer, each session's first left out."""
     right = judged = expert = 0
+    chances: list[Judged] = []
     for fold in range(FOLDS if shipped else parts):
         others = [each for each in sessions if fold_of(each.developer) != fold]
         model = SHIPPED_BOUNDARY if shipped else train_boundary(others)
         for each in sessions:
             if fold_of(each.developer) == fold:
-                said, starts = judged_starts(each.turns, model), {arc.start - 1 for arc in each.arcs or ()}
+                gaps, starts = judged_gaps(each.turns, model), {arc.start - 1 for arc in each.arcs or ()}
+                said = {place for place, verdict in gaps.items() if verdict is None or verdict.shift}
+                chances += [(of.chance, place in starts) for place, of in gaps.items() if of is not None]
                 starts -= {min(starts, default=0)}
                 right, judged, expert = right + len(starts & said), judged + len(said), expert + len(starts)
-    return BoundaryMeasures(right, judged, expert)
+    return BoundaryMeasures(right, judged, expert, reliability(chances))
 
 
-def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]:
-    """The places of the turns, from 0, that open an arc by the rules of `arcs.cut_arcs`, the first left out."""
-    starts: list[int] = []
+def judged_gaps(turns: Sequence[Turn], model: BoundaryModel) -> dict[int, BoundaryVerdict | None]:
+    """What is said before each turn but the first, by places from 0 and the rules of `arcs.cut_arcs`; None: cleared."""
+    found: dict[int, BoundaryVerdict | None] = {}
     first = 0
     for place in range(1, len(turns)):
         arc, turn = turns[first:place], turns[place]
         committed = COMMIT in arc[-1].work.marks and any(CHANGE in each.work.marks for each in arc)
-        said = turn.opening in ("clear", "end")
-        if said or topic_shift(OpenArc(arc), turn, model, after_commit=committed).shift:
-            starts.append(place)
+        cleared = turn.opening in ("clear", "end")
+        found[place] = said = None if cleared else topic_shift(OpenArc(arc), turn, model, after_commit=committed)
+        if said is None or said.shift:
             first = place
-    return frozenset(starts)
+    return found
 
 
 # Recorded answers of a text model
@@ -234,7 +244,9 @@ def figures(measured: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, share_text(measured)
     elif isinstance(measured, msgspec.Struct):
         fields = {field: getattr(measured, field) for field in measured.__struct_fields__}
-        derived = {field: getattr(measured, field) for field in ("mean_kappa", "f1") if hasattr(measured, field)}
+        derived = {
+            field: getattr(measured, field) for field in ("mean_kappa", "rate_error", "f1") if hasattr(measured, field)
+        }
         for field, value in (fields | derived).items():
             yield from figures(value, f"{name} {field}".strip())
     elif isinstance(measured, Mapping):

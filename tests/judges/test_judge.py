@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from aggregates.reading.verdicts import BOOLEANS, INTENTS
 from tests.judges.judge import judge, judge_prompt_item, judge_session_item, session_turns
 
+TOLD = ("id", "label", "unsure", "chances", "kind_told", "score", "score_interval", "grade_told")
+
 
 def session(*turns: dict[str, Any]) -> dict[str, Any]:
     """A session item as a file of items writes it."""
@@ -19,9 +21,14 @@ def session(*turns: dict[str, Any]) -> dict[str, Any]:
 def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
     """Id, status, intent and the seven booleans, null where one does not apply."""
     judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": "How does the cache work?"})
-    assert (list(judged), judged["id"]) == (["id", "label", "unsure"], "x:1")
+    assert (list(judged), judged["id"]) == ([*TOLD], "x:1")
     assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
-    assert judged["label"]["intent"] == "question"
+    assert judged["label"]["intent"] == judged["kind_told"] == "question"
+    assert sum(judged["chances"][each] for each in INTENTS) == pytest.approx(1, abs=1e-5)
+    assert judged["chances"]["scope_bounded"] is None
+    own = [judged["chances"][each] for each in ("goal_explicit", "context_sufficient")]
+    assert judged["score"] == pytest.approx(50 * sum(own), abs=10), "nearly all of it is that of a question"
+    assert judged["score_interval"]["low"] <= judged["score"] <= judged["score_interval"]["high"]
     assert judged["label"]["scope_bounded"] is None
 
 
@@ -29,7 +36,7 @@ def test_what_is_not_classified_has_an_intent_by_force() -> None:
     """A prompt in another language, and an arc of such prompts or of a command alone."""
     text = "Bitte prüfe, warum die Anmeldung nach dem Neustart nicht mehr geht, und behebe den Fehler."
     judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": text})
-    assert judged["label"]["status"] == "unclassified"
+    assert (judged["label"]["status"], judged["score"], judged["kind_told"]) == ("unclassified", None, None)
     assert judged["label"]["intent"] in INTENTS
     assert judged["unsure"] == [name for name in BOOLEANS if judged["label"][name] is not None]
     for prompt in (text, "/fix-ci"):

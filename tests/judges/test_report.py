@@ -88,7 +88,7 @@ def test_recorded_answers_are_measured_beside_the_labels(data_dir: Path) -> None
     assert found["prompts"]["intent_accuracy"] == {"hits": 1, "total": 1}
     assert found["prompts"]["score_error"] == 40
     assert found["prompts"]["sure"]["all"]["told"] == {"hits": 4, "total": 5}
-    assert found["boundaries"] == {"right": 1, "judged": 1, "expert": 1}
+    assert found["boundaries"] == {"right": 1, "judged": 1, "expert": 1, "chances": []}
     table = report(data_dir, "--answers", file).stdout
     assert re.search(r"prompts sure all told +│ 0\.800 \(4 of 5; 0\.38-0\.96\)", table)
 
@@ -222,6 +222,11 @@ def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monke
     assert sum(prompts["kappa"].values()) / len(prompts["kappa"]) >= 0.38
     assert prompts["score_error"] <= 18
     assert prompts["apg_error"] <= 6
+    estimates = measured["estimates"]
+    assert abs(estimates["apg_bias"]) <= 4
+    assert estimates["developer_error"] <= 8
+    assert estimates["rmse"] < estimates["forced_rmse"]
+    assert estimates["coverage"]["hits"] >= 0.75 * estimates["coverage"]["total"]
     assert boundaries.f1 >= 0.4
     assert told["agreement"] >= 0.9
     assert told["coverage"] >= 0.6

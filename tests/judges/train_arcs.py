@@ -196,15 +196,16 @@ def arc_rows(sessions: Sequence[SessionItem]) -> list[ArcRow]:
     return rows
 
 
-def unseen_verdicts(sessions: Sequence[SessionItem]) -> list[tuple[bool | None, bool | None]]:
-    """Of each arc what the experts say, and a judge that has seen nothing of its developer; None: undecided."""
+def unseen_verdicts(sessions: Sequence[SessionItem]) -> list[tuple[bool | None, bool | None, float]]:
+    """Of each arc what the experts and an unseeing judge say, None: undecided; and the judge's chance."""
     rows, arcs = arc_rows(sessions), [(session, arc) for session in sessions for arc in session.arcs or ()]
-    found: list[tuple[bool | None, bool | None]] = []
+    found: list[tuple[bool | None, bool | None, float]] = []
     for part in range(FOLDS):
         model = train_outcome([row for row in rows if fold_of(row.developer) != part])
         for session, arc in arcs:
             if fold_of(session.developer) == part:
-                found.append((arc.goal_complete, _judged(session, arc, model).goal_complete))
+                verdict = _judged(session, arc, model)
+                found.append((arc.goal_complete, verdict.goal_complete, verdict.chance))
     return found
 
 

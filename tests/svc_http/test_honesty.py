@@ -1,7 +1,7 @@
 """Sentences that the scores are held to, from what agents send to what a developer is shown.
 
 Beside these: a running total and deltas give the same tokens (`test_telemetry.py`); any order gives the same
-tables (`test_any_order.py`, `test_real_data.py`); what cutting a prompt up can raise (`test_splitting.py`); pasted
+tables (`test_any_order.py`, `test_real_data.py`); pasted
 text earns no goal, scope, check or plan (`test_rubric.py`).
 """
 

@@ -20,6 +20,7 @@ from aggregates.people.entry import ADDRESS, DEVELOPER, Principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import rendering
+from svc_http.pages.words import SAID
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
 from svc_http.routes.people import digest_of
@@ -98,7 +99,7 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
         "zone": call.own_zone,
         "path": call.request.path,
         "version": call.service.settings.version,
-        "said": SAID.get(call.query.get("said", "")),
+        "said": SAID.said.get(call.query.get("said", "")),
     }
     return await rendering.html(name, frame | dict(values), status)
 
@@ -109,24 +110,6 @@ NAV = (
 )
 """Address and name, in the order of the head of every page."""
 OPERATOR_NAV = (("/operator/server", "Server"), ("/operator/people", "People"), ("/operator/audit", "Audit log"))
-SAID: dict[str, str] = {
-    "counts": "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it.",
-    "split": "Another goal begins here from now on, and each of the two counts for itself.",
-    "back": "Your word is taken back; what was judged counts again.",
-    "named": "The new title stands.",
-    "saved": "Saved.",
-    "key-revoked": "The key opens nothing any more. Browsers that signed in with it are signed out, others are not.",
-    "signed-out": "That browser is signed out.",
-    "unlinked": "That account opens your pages no longer.",
-    "kept": "It stays, and is asked about no more.",
-    "kept-here": "It stays. This browser came by another member's link itself, so your other browsers go on asking.",
-    "left": "You are in that team no longer, and count in none of its days from tomorrow on.",
-    "report-deleted": "The report is deleted.",
-    "replaying": "The scores are being built anew from the log.",
-    "asked": "You asked to be forgotten. Whoever runs this server sees it.",
-    "asked-back": "You ask no longer to be forgotten. Nothing was deleted.",
-}
-"""What a page says after a button, by the word in its address."""
 
 
 def chosen(name: str, text: str, words: Collection[_W]) -> _W:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from quart import Response
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores import grades
+from aggregates.scores import grades, prompt_grade
 from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
@@ -294,41 +294,34 @@ async def habits(call: BySignIn) -> Response:
 def _drawn(
     name: BooleanName, counts: skill.HabitCounts, by_week: Sequence[tuple[str, skill.HabitCounts]]
 ) -> dict[str, Any]:
-    """One habit, as the page has it. One-sided: seen where the judge can say no more than that."""
-    hits, sure, one_sided, unsure = counts.of(name)
+    """One habit, as the page has it."""
+    hits, of, unsure = counts.of(name)
     weeks = [(label, *week.of(name)) for label, week in by_week]
     bars = [
-        Bar(
-            label,
-            (("reached", shown), ("missed", of - shown), ("one-sided", one), ("undecided", unknown)),
-            f"Week of {label}: {_sentence(shown, of, one, unknown)}",
-        )
-        for label, shown, of, one, unknown in weeks
+        Bar(label, (("reached", shown), ("missed", count - shown)), f"Week of {label}: {_sentence(shown, count)}")
+        for label, shown, count, _ in weeks
     ]
     return {
         "name": name,
         "hits": hits,
-        "sure": sure,
-        "one_sided": one_sided,
+        "of": of,
         "unsure": unsure,
-        "bar": charts.share(_sentence(hits, sure, one_sided, unsure), (("reached", hits), ("missed", sure - hits))),
+        "bar": charts.share(_sentence(hits, of), (("reached", hits), ("missed", of - hits))),
         "weeks": weeks,
         "chart": charts.bars(f"{HABITS[name]}: prompts by week", bars, number),
     }
 
 
-def _sentence(shown: int, sure: int, one_sided: int, unsure: int) -> str:
-    more = f", {number(one_sided)} more seen, without a rate" if one_sided else ""
-    more += f", {number(unsure)} more unsure" if unsure else ""
-    return f"{number(shown)} of {counted(sure, 'prompt')}{more}"
+def _sentence(shown: float, of: int) -> str:
+    return f"about {number(shown)} of {counted(of, 'prompt')}"
 
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
 async def grade(call: BySignIn) -> Response:
     text, found = (await form_of(call)).get("prompt", ""), None
-    is_long = len(text.encode()) > grades.GRADED_BYTES_MAX
+    is_long = len(text.encode()) > prompt_grade.GRADED_BYTES_MAX
     if text.strip() and not is_long:
-        found = await beside(call.body.cpu, len(text), partial(grades.grade_text, text))
+        found = await beside(call.body.cpu, len(text), partial(prompt_grade.grade_text, text))
     # htmx shows no answer that is an error.
     status = 400 if is_long and "HX-Request" not in call.request.headers else 200
     return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)

@@ -23,7 +23,7 @@ from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.figures import period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
-from svc_http.pages.words import HABITS, KINDS, STATES
+from svc_http.pages.words import HABITS, KINDS, SAID, STATES
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
 from svc_http.routing import Routes
@@ -31,30 +31,6 @@ from svc_http.routing import Routes
 PAGE_ROWS = 50
 WORDS_CHARACTERS_MAX = 100
 AGENTS = ("claude-code", "codex", "gemini", "copilot")  # those that svc connects and imports; another one is typed
-REASONS = {
-    "interrupted": ("It was interrupted before any answer.", "An answer would have made it work to look at."),
-    "no_real_work": (
-        "No turn of it does more than navigate.",
-        "A prompt that asks for something, and an answer, would have counted.",
-    ),
-    "too_few_lines": (
-        "A few lines were changed, by nothing that svc saw change a file.",
-        "10 changed lines, or one tool call that changes something, would have counted.",
-    ),
-    "no_mutating_calls": (
-        "Tools ran, and all of them only read.",
-        "Three turns that ask for something, or one call that changes something, would have counted.",
-    ),
-    "too_few_turns": (
-        "There were too few turns, and no tool was seen to run.",
-        "Three turns that ask for something would have counted.",
-    ),
-    "unclassified": (
-        "The judge cannot tell from its words what was wanted.",
-        "Words that say what should change, or be found out, would have counted.",
-    ),
-}
-"""Reason → what it was, and what would have counted (scoring.md, section 2)."""
 routes = Routes()
 
 
@@ -76,7 +52,7 @@ async def list_goals(call: BySignIn) -> Response:
 
 @routes("GET /not-counted", "What was not counted, and what would have been.")
 async def not_counted(call: BySignIn) -> Response:
-    return await _listed(call, "not-counted.html", {"outcome": "not_counted"}, reasons=REASONS)
+    return await _listed(call, "not-counted.html", {"outcome": "not_counted"}, reasons=SAID.reasons)
 
 
 async def _listed(call: BySignIn, template: str, wanted: Mapping[str, Any], **shown: Any) -> Response:
@@ -92,20 +68,8 @@ async def _listed(call: BySignIn, template: str, wanted: Mapping[str, Any], **sh
 
 STRIP_TURNS = 400
 ANSWER_CHARACTERS = 600  # of an answer its end is shown: it says what came of it
-WORDS: Mapping[str, tuple[str, str, str]] = {
-    "reached": ("completion", "mark_complete", "The goal was reached"),
-    "not-reached": ("completion", "mark_incomplete", "The goal was not reached"),
-    "again": ("rollback", "mark_rework", "It was done again"),
-    "not-again": ("rollback", "mark_not_rework", "It was not done again"),
-    "join": ("boundary", "merge_with_previous", "It is one goal with the one before"),
-    "split": ("boundary", "split_at_turn", "Another goal begins at this turn"),
-    "together": ("boundary", "keep_together", "It goes on with the same goal there"),
-    "kind": ("label", "set_intent", "It is another kind of work"),
-    "rename": ("label", "rename", "Give it another title"),
-}
-"""What one can say by a button: the field and the action of the API, and the words for it."""
 SAID_WORDS: Mapping[str, str] = {
-    **{action: words for _, action, words in WORDS.values()},
+    **{action: words for _, action, words in SAID.buttons.values()},
     "set_intent": "It is this kind of work",
     "rename": "It has the title that you gave it",
 }
@@ -146,7 +110,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         strip=turns[:STRIP_TURNS],
         names=NAMES,
         more=len(turns) > offset + len(shown),
-        reason=REASONS[row.trivia_reason or "unclassified"],
+        reason=SAID.reasons[row.trivia_reason or "unclassified"],
         said_words=SAID_WORDS,
     )
 
@@ -183,9 +147,9 @@ def marked(text: str, quotes: Mapping[BooleanName, str]) -> Markup:
 def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
     """A button, as the API takes it. Raises `HttpError` 400."""
     word = fields.get("word", "")
-    if word not in WORDS:
-        raise HttpError(400, f"word must be one of {', '.join(WORDS)}")
-    field, action, _ = WORDS[word]
+    if word not in SAID.buttons:
+        raise HttpError(400, f"word must be one of {', '.join(SAID.buttons)}")
+    field, action, _ = SAID.buttons[word]
     turn = fields.get("turn", "")
     at = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
     payloads: dict[str, dict[str, Any]] = {
@@ -211,7 +175,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         row=row,
         what=what,
         word=word,
-        sentence=WORDS[word][2],
+        sentence=SAID.buttons[word][2],
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),

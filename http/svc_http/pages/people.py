@@ -22,7 +22,7 @@ from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, BySignIn, chosen, form_of, operator_text
 from svc_http.pages.figures import PERIODS, days_of, period_of
 from svc_http.pages.signing import may_let_in
-from svc_http.pages.words import CAUSES, STATES
+from svc_http.pages.words import CAUSES, SAID, STATES
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import audit_file, digest_of, new_link
 from svc_http.routes.scores import spent_by_team, team_of
@@ -33,17 +33,6 @@ NAME_CHARACTERS = 60
 TEAM_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
 PEOPLE = "/operator/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
-SAID: Mapping[str, str] = {
-    "role-set": "The role of {name} is set.",
-    "member-ended": "The membership of {name} has ended. Their keys open nothing any more, and their browsers are "
-    "signed out; what they did stays.",
-    "key-revoked": "The key of {name} opens nothing any more. Browsers that signed in with it are signed out; those "
-    "that signed in by a link or an account are not: “Sign out all browsers of {name}” does that.",
-    "signed-out": "Every browser of {name} is signed out. Their keys still open what they did: revoke those apart.",
-    "put-in": "{name} is in the team from now on.",
-    "taken-out": "{name} is in the team no longer.",
-}
-"""What the page says after a button about a member, by the word in its address."""
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
 _HAS_BEGUN = (
     "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
@@ -54,7 +43,7 @@ routes = Routes()
 
 @routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
 async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
-    directory, words = call.service.directory, SAID.get(call.query.get("said", ""))
+    directory, words = call.service.directory, SAID.said_of_member.get(call.query.get("said", ""))
     members = [
         each for each in directory.all(records.Membership) if call.organization_id in (None, each.organization_id)
     ]

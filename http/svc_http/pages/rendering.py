@@ -15,7 +15,7 @@ from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
-from aggregates.scores.grades import Interval, Tally
+from aggregates.scores.grades import Interval, Tally, score_told
 from svc_http.bodies import HttpError
 from svc_http.pages import words
 from svc_http.ports import Service
@@ -56,7 +56,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {**words.FILTERS, "cut": cut, "likely": likely, "rate": rate}
+    made.filters |= {**words.FILTERS, "cut": cut, "likely": likely, "rate": rate, "score_told": score_told}
     made.globals |= {"file": file_url, "kinds": words.KINDS}
     return made
 
@@ -93,23 +93,9 @@ async def going_on(to: str, title: str = "Going on") -> TrioResponse:
     return await html("going-on.html", {"to": to, "title": title})
 
 
-_TITLES = {
-    400: "This address does not fit",
-    403: "Not from here",
-    404: "Not found",
-    405: "Not possible here",
-    409: "Not possible now",
-    410: "The link is gone",
-    421: "Another name",
-    429: "Too fast",
-    500: "Something broke",
-    503: "Not just now",
-}
-
-
 async def error_page(service: Service, error: HttpError) -> Response:
     """With how far a rebuild of the tables is, while there is one."""
-    replay, title = service.replay_status(), _TITLES.get(error.status, "Refused")
+    replay, title = service.replay_status(), words.SAID.titles.get(str(error.status), "Refused")
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
     progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
     response = await html("error.html", {"title": title, "message": message, "progress": progress}, error.status)

@@ -4,8 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from ipaddress import ip_address
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
+
+import msgspec
 
 from aggregates.judging.prompt import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
@@ -24,36 +27,21 @@ class Cause(NamedTuple):
     happened: str  # to a team
 
 
-KINDS: Mapping[str, str] = {
-    "question": "question",
-    "investigation": "investigation",
-    "review": "review",
-    "plan": "plan",
-    "small_change": "small change",
-    "bug_fix": "bug fix",
-    "feature": "feature",
-    "refactor": "refactoring",
-}
-STATES: Mapping[str, str] = {
-    "live": "going on",
-    "reached": "reached",
-    "not_reached": "not reached",
-    "undecided": "undecided",
-    "rework": "done again",
-    "not_counted": "not counted",
-}
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kinds: dict[str, str]
+    states: dict[str, str]
+    causes: dict[str, Cause]
+    reasons: dict[str, tuple[str, str]]
+    buttons: dict[str, tuple[str, str, str]]
+    said: dict[str, str]
+    said_of_member: dict[str, str]
+    titles: dict[str, str]
+
+
+SAID = msgspec.toml.decode(get_data(__name__, "words.toml") or b"", type=_Words)
+KINDS, STATES, CAUSES = SAID.kinds, SAID.states, SAID.causes
 HABITS: Mapping[str, str] = {name: words.earned for name, words in HABIT_WORDS.items()}
 NEXT_HABIT: Mapping[str, str] = {name: words.next for name, words in HABIT_WORDS.items()}
-CAUSES: Mapping[str, Cause] = {
-    "service_outage": Cause("outage", "the provider's servers failed again and again", "the provider was down"),
-    "rate_limit": Cause(
-        "rate limit", "the provider refused a request for being one too many", "the rate limit was reached"
-    ),
-    "retry_after": Cause("told to wait", "the provider named a time to wait", "the provider asked to wait"),
-    "error_burst": Cause("burst of errors", "several requests in a row failed", "errors, one after the other"),
-    "request_gap": Cause("standstill", "nothing was asked for a while after a failure", "nothing came back for long"),
-    "latency_spike": Cause("slow answer", "an answer took more than three times its usual time", "answers came slowly"),
-}
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _THOUSAND, _MILLION, _BILLION = 10**3, 10**6, 10**9
 _CENT = 0.01
@@ -81,6 +69,11 @@ def usd(value: float | None) -> str:
     if value and abs(value) < _CENT:
         return f"${value:.2g}" if abs(value) >= 0.0001 else "under $0.0001"
     return f"${value:,.2f}".replace(",", "\u202f")
+
+
+def kind(told: object) -> str:
+    """A kind as the API tells it: a class, or a group ("a change"); a dash where it tells none."""
+    return KINDS.get(told, told.removeprefix("a ")) if isinstance(told, str) else UNKNOWN
 
 
 def percent(value: float | None) -> str:
@@ -195,7 +188,7 @@ _PLAIN = (number, tokens, usd, percent, duration, day, date, short_day, moment, 
 _OF_TEXTS = (plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
-    "kind": lambda name: KINDS.get(name, name),
+    "kind": kind,
     "state": lambda name: STATES.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,

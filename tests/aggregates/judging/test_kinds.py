@@ -10,7 +10,7 @@ import pytest
 
 from aggregates.judging.prompt import how_to_earn
 from aggregates.reading.verdicts import BooleanName
-from aggregates.scores.grades import NOT_JUDGED, PromptGrade, grade_text
+from aggregates.scores.prompt_grade import NOT_JUDGED, PromptGrade, grade_text
 
 KINDS, LANGUAGES = (
     tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))

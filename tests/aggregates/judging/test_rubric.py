@@ -8,29 +8,22 @@ from hypothesis import strategies as st
 
 from aggregates.judging.prompt import judge_prompt, rubric_evidence
 from aggregates.judging.rubric import (
-    SURE_MIN,
-    Standing,
     joined_prompts,
-    own_standing,
-    rated,
     standings,
-    sub_session_intent,
-    sub_session_standing,
     unit_turns,
 )
 from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (
     BOOLEANS,
-    BOTH_WAYS,
-    EMBEDDED,
     INTENTS,
     BooleanName,
     Intent,
     Rubric,
-    said_booleans,
+    expected_score,
+    said_rubric,
 )
-from aggregates.scores.grades import grade_text
+from aggregates.scores.prompt_grade import grade_text
 from tests.support.stages import DIGESTER, turn
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
@@ -43,7 +36,7 @@ RUBRICS = st.one_of(
     st.just(Rubric("skipped")),
     st.just(Rubric("unclassified")),
     st.builds(
-        lambda intent, names, unsure: Rubric("ok", intent, 0.5, said_booleans(intent, names, unsure)),
+        lambda intent, names, unsure: said_rubric(intent, 0.5, names, unsure),
         st.sampled_from(INTENTS),
         st.sets(st.sampled_from(BOOLEANS)),
         st.sets(st.sampled_from(BOOLEANS)),
@@ -103,7 +96,7 @@ def test_orders_to_the_judge_change_nothing(text: str, order: str) -> None:
 
 def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[BooleanName]) -> tuple[str, str | None]:
     """What is told of a boolean, and the words that are quoted for it."""
-    found = rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, earned)), 7)[name]
+    found = rubric_evidence(text, said_rubric(intent, 0.5, earned), 7)[name]
     return found.what, None if found.span is None else text[found.span.start : found.span.end]
 
 
@@ -149,7 +142,7 @@ def test_the_most_telling_words_are_quoted(name: BooleanName, text: str, quoted:
 
 def test_words_that_were_not_searched_are_not_called_absent() -> None:
     """Those of another language, and those that are gone."""
-    rubric = Rubric("ok", "small_change", 0.5, said_booleans("small_change", ("goal_explicit",)), "model:m")
+    rubric = said_rubric("small_change", 0.5, ("goal_explicit",), judge="model:m")
     foreign = rubric_evidence("버튼을 파란색으로 바꾸고 테스트를 실행해 주세요", rubric, 7)["verification_requested"]
     assert foreign.what == "missed, as it was judged; words are searched in English only"
     gone = rubric_evidence(None, rubric, 7)
@@ -160,17 +153,16 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
 @given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))
 def test_evidence_lies_within_its_text(text: str, intent: Intent) -> None:
     """Lone surrogates, NUL bytes, fences that never close; whatever the verdict."""
-    for evidence in rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, BOOLEANS)), 7).values():
+    for evidence in rubric_evidence(text, said_rubric(intent, 0.5, BOOLEANS), 7).values():
         assert evidence.span is None or 0 <= evidence.span.start <= evidence.span.end <= len(text)
         assert evidence.span is not None or evidence.what.endswith("no words were found that show it by themselves")
 
 
 @given(st.text(st.characters(), max_size=200))
 def test_any_text_can_be_graded(text: str) -> None:
-    """A score is there where two habits at least are sure of a prompt that is judged."""
+    """A score is there of every prompt that is judged."""
     graded = grade_text(text)
-    sure = sum(habit.applies and not habit.unsure for habit in graded.habits)
-    assert (graded.score is not None) is (graded.status == "ok" and sure >= 2)
+    assert (graded.score is not None) is (graded.status == "ok")
 
 
 @given(PROSE, st.text(st.characters(exclude_characters='`~"', codec="utf-8"), max_size=200))
@@ -191,28 +183,24 @@ def test_pasted_fenced_text_never_changes_what_is_asked_for(prose: str, pasted: 
 
 @given(st.lists(RUBRICS, max_size=6))
 def test_what_is_unsure_is_in_no_numerator_and_no_denominator(rubrics: list[Rubric]) -> None:
-    """And a score of fewer than two sure booleans is none."""
-    intent = sub_session_intent(rubrics)
-    for stands in (*standings(rubrics, intent), sub_session_standing(rubrics, intent)):
+    """A score is there wherever there are chances."""
+    stood, whole = standings(rubrics)
+    for stands in (*stood, whole):
         assert set(stands.earned) <= set(stands.sure)
-        assert (stands.score is None) == (len(stands.sure) < SURE_MIN)
-        if stands.score is not None:
-            assert stands.score == 100 * len(stands.earned) / len(stands.sure)
-    for name in sub_session_standing(rubrics, intent).sure:
+        assert (expected_score(stands.chances) is None) == (not stands.chances)
+    for name in whole.sure:
         said = [each.value for own in rubrics for each in own.booleans if each.name == name]
         assert True in said or None not in said
-    for own in rubrics:
-        assert not {*own_standing(own).sure}.intersection(own.unsure)
 
 
 def test_a_boolean_that_stands_unsure_can_still_be_earned_and_not_be_missed() -> None:
     """True if any is true, else unsure if any is, else false where any prompt was asked."""
     asked = [
-        Rubric("ok", "feature", 0.9, said_booleans("feature", (), ("scope_bounded", "plan_first"))),
-        Rubric("ok", "question", 0.9, said_booleans("question", ("goal_explicit",))),
-        Rubric("ok", "feature", 0.9, said_booleans("feature", ("scope_bounded",))),
+        said_rubric("feature", 0.9, (), ("scope_bounded", "plan_first")),
+        said_rubric("question", 0.9, ("goal_explicit",)),
+        said_rubric("feature", 0.9, ("scope_bounded",)),
     ]
-    first, second, third = standings(asked, "feature")
+    (first, second, third), whole = standings(asked, "feature")
     assert (first.sure, first.earned) == (
         ("goal_explicit", "references_concrete", "context_sufficient", "verification_requested"),
         (),
@@ -222,8 +210,8 @@ def test_a_boolean_that_stands_unsure_can_still_be_earned_and_not_be_missed() ->
         ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient", "verification_requested"),
         ("scope_bounded",),
     )
-    assert sub_session_standing(asked, "feature").earned == ("goal_explicit", "scope_bounded")
-    assert "root_cause_oriented" not in sub_session_standing(asked, "bug_fix").sure, "none was asked of it"
+    assert whole.earned == ("goal_explicit", "scope_bounded")
+    assert "root_cause_oriented" not in standings(asked, "bug_fix")[1].sure, "none was asked of it"
 
 
 @given(st.sampled_from(INTENTS), st.lists(st.sets(st.sampled_from(BOOLEANS)), min_size=1, max_size=5))
@@ -231,19 +219,14 @@ def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     intent: Intent, pieces: list[set[BooleanName]]
 ) -> None:
     """Where the pieces together earn what the whole earned, the pieces' mean is at most the whole's score."""
-    whole = Rubric("ok", intent, 0.5, said_booleans(intent, set().union(*pieces)))
-    cut_up = [Rubric("ok", intent, 0.5, said_booleans(intent, piece)) for piece in pieces]
-    score = standings([whole], intent)[0].score
-    scores = [each.score for each in standings(cut_up, intent) if each.score is not None]
+    whole = said_rubric(intent, 0.5, set().union(*pieces))
+    cut_up = [said_rubric(intent, 0.5, piece) for piece in pieces]
+    (one,), all_of_it = standings([whole])
+    parts, all_parts = standings(cut_up)
+    score, scores = expected_score(one.chances), [expected_score(each.chances) or 0.0 for each in parts]
     assert score is not None
     assert sum(scores) / len(scores) <= score + 1e-9
-    assert sub_session_standing(cut_up, intent) == sub_session_standing([whole], intent)
-
-
-def test_what_can_be_said_on_one_side_only_is_in_no_rate() -> None:
-    """Unless a text model said it."""
-    embedded, asked = (rated(Standing((), BOOLEANS), Rubric("ok", judge=judge)) for judge in (EMBEDDED, "model:m"))
-    assert (embedded, asked) == (tuple(name for name in BOOLEANS if name in BOTH_WAYS), BOOLEANS)
+    assert all_parts == all_of_it
 
 
 def test_prompts_are_one_unit_until_something_is_done() -> None:

@@ -16,14 +16,13 @@ from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pair
 from aggregates.reading.model import (
     SHIPPED,
     WRONG_BOOLEAN_POINTS,
-    Leaning,
     decide_labels,
 )
 from aggregates.reading.prompt_text import pasted_lines, split_pasted
 from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
-from aggregates.reading.verdicts import INTENTS, BooleanName, applicable
+from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.stages import DIGESTER
 
@@ -128,20 +127,20 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
 # The least expected cost, checked against trying everything.
 
 
-_chance = st.floats(0, 1)
+_chance = st.floats(0.001, 1)  # 0 is of what may not be said
 
 
 @st.composite
-def _leanings(draw: st.DrawFn) -> list[Leaning]:
+def _leanings(draw: st.DrawFn) -> list[ClassChances]:
     intents = draw(st.lists(st.sampled_from(INTENTS), min_size=1, max_size=4, unique=True))
     return [
-        Leaning(intent, draw(st.floats(0.05, 1)), {name: draw(_chance) for name in applicable(intent)})
+        ClassChances(intent, draw(st.floats(0.05, 1)), tuple(draw(_chance) for _ in applicable(intent)))
         for intent in intents
     ]
 
 
 @given(_leanings())
-def test_nothing_else_that_could_be_said_costs_less(leanings: list[Leaning]) -> None:
+def test_nothing_else_that_could_be_said_costs_less(leanings: list[ClassChances]) -> None:
     likeliest = max(leanings, key=lambda leaning: leaning.chance)
     intent, earned = decide_labels(leanings)
 
@@ -154,7 +153,7 @@ def test_nothing_else_that_could_be_said_costs_less(leanings: list[Leaning]) -> 
     assert costs[earned] <= min(costs.values()) + 1e-5
 
 
-def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leaning]) -> float:
+def _cost(leaning: ClassChances, said: tuple[BooleanName, ...], leanings: list[ClassChances]) -> float:
     """The sum over every class and every set of booleans that may be the truth."""
     points = 100 * len(said) / len(applicable(leaning.intent))
     missed = 0.0
@@ -163,8 +162,9 @@ def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leanin
         for size in range(len(names) + 1):
             for true in combinations(names, size):
                 chance = truth.chance
-                for name in names:
-                    chance *= truth.booleans[name] if name in true else 1 - truth.booleans[name]
+                for name, likely in zip(names, truth.booleans, strict=True):
+                    chance *= likely if name in true else 1 - likely
                 missed += chance * abs(points - 100 * size / len(names))
-    wrong = sum(1 - leaning.booleans[name] if name in said else leaning.booleans[name] for name in leaning.booleans)
+    shown = zip(applicable(leaning.intent), leaning.booleans, strict=True)
+    wrong = sum(1 - likely if name in said else likely for name, likely in shown)
     return missed + WRONG_BOOLEAN_POINTS * wrong

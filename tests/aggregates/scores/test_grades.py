@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, BooleanVerdict, Intent, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 from aggregates.scores.grades import (
     DECIDED_MIN,
     Tally,
-    grade_text,
     mean_interval,
     personal_tier,
-    prompt_verdict,
     rubric_letter,
     score_of,
     skill_index,
@@ -25,6 +23,7 @@ from aggregates.scores.grades import (
     svc_letter,
     worst_pillar,
 )
+from aggregates.scores.prompt_grade import grade_text
 from tests.support.tables import table
 
 Step = tuple[float, str]
@@ -114,15 +113,16 @@ def test_eleven_of_fifteen_fits_48_to_89_in_100() -> None:
 
 def test_of_nothing_there_is_no_interval() -> None:
     assert Tally(0, 0, 0, 0).interval() is None
-    assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
-    assert mean_interval(160, 12_800, 2) is not None
+    assert (mean_interval([], []), mean_interval([80], [0])) == (None, None)
+    assert mean_interval([80, 80], [0, 0]) is not None
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
-    """Of 40, 60, 40 and 60: by the variance of a sample, with three degrees of freedom."""
-    found = mean_interval(200, 10_400, 4)
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((31.6261, 68.3739), abs=1e-3)
+    """Of 40, 60, 40 and 60: by the variance of a sample and the mean of their own, with three degrees of freedom."""
+    for variances, half in (([0.0] * 4, 18.3739), ([100.0, 300.0] * 2, 3.18245 * ((400 / 3 + 200) / 4) ** 0.5)):
+        found = mean_interval([40, 60, 40, 60], variances)
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((50 - half, 50 + half), abs=1e-3)
 
 
 @pytest.mark.parametrize(("freedom", "wanted"), [(1, 12.7062), (9, 2.2622), (40, 2.0211), (60, 2.0003), (1000, 1.9623)])
@@ -151,21 +151,6 @@ def test_the_skill_index_and_the_worst_pillar(
     assert (skill_index(hits, applied), worst_pillar(hits, applied)) == (index, worst)
 
 
-@pytest.mark.parametrize(
-    ("shown", "told"),
-    [
-        ([True], "it shows the one habit that can be told"),
-        ([False], "it does not show the one habit that can be told"),
-        ([True, False], "it shows 1 of the 2 habits that can be told"),
-        ([], "no habit of it can be told"),
-    ],
-)
-def test_a_verdict_counts_habits_as_one_says_it(shown: list[bool], told: str) -> None:
-    pairs = zip(BOOLEANS, shown, strict=False)
-    rubric = Rubric("ok", "feature", 0.8, tuple(BooleanVerdict(name, value, value) for name, value in pairs))
-    assert f"; {told}, too few for a grade." in prompt_verdict(rubric, None)
-
-
 @table(
     ("text", "intent"),
     {
@@ -184,9 +169,14 @@ def test_a_graded_text_adds_up(text: str, intent: Intent) -> None:
     assert tuple(habit.boolean for habit in graded.habits) == BOOLEANS
     applied = tuple(habit.boolean for habit in graded.habits if habit.applies)
     assert applied == applicable(intent)
-    sure = [habit for habit in graded.habits if habit.applies and not habit.unsure]
-    assert graded.score == (100.0 * sum(habit.earned for habit in sure) / len(sure) if len(sure) > 1 else None)
-    assert graded.letter == (None if graded.score is None else rubric_letter(graded.score))
+    assert [name for name, chance in graded.chances.items() if chance is None] == [
+        n for n in BOOLEANS if n not in applied
+    ]
+    assert sum(graded.chances[each] or 0 for each in INTENTS) == pytest.approx(1, abs=1e-5)
+    assert graded.score is not None
+    assert graded.score_interval is not None
+    assert graded.score_interval.low <= graded.score <= graded.score_interval.high
+    assert graded.letter == rubric_letter(graded.score)
     assert graded.verdict.startswith("Read as ")
     assert all(habit.quoted is None or habit.quoted == text[habit.start : habit.end] for habit in graded.habits)
     assert any(habit.quoted for habit in graded.habits if habit.earned)

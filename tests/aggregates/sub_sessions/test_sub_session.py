@@ -14,7 +14,7 @@ from aggregates.judging.outcome import UNSURE_END
 from aggregates.judging.rubric import Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.readings import PromptReading
-from aggregates.reading.verdicts import BooleanName, Intent
+from aggregates.reading.verdicts import BooleanName, Intent, expected_score
 from aggregates.sub_sessions import sub_session as spoken
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
@@ -99,7 +99,7 @@ def test_a_person_names_another_intent() -> None:
     found = concluded(turn_at(1, ASKED, answered=True), rubrics=[rubric("bug_fix", "goal_explicit")], said=said)
     assert (found.intent, found.judged_intent, found.said) == ("question", "bug_fix", said)
     assert (found.outcome.goal_complete, found.judged_complete) == (True, None)
-    assert [judged.standing.score for judged in found.prompts] == [50.0]
+    assert [expected_score(judged.standing.chances) for judged in found.prompts] == [50.0]
 
 
 def test_the_text_of_a_command_is_not_judged_and_names_no_goal() -> None:
@@ -121,7 +121,7 @@ def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
         rubrics=[rubric("question", "context_sufficient"), None, rubric("investigation", "root_cause_oriented"), None],
     )
     assert (found.intent, found.standing.earned) == ("question", ("context_sufficient",))
-    assert [judged.standing.score for judged in found.prompts] == [50.0, None, 50.0, None]
+    assert [expected_score(judged.standing.chances) for judged in found.prompts] == [50.0, None, 50.0, None]
     assert [judged.standing.earned for judged in found.prompts] == [
         *(("context_sufficient",), ()),
         *(("context_sufficient",), ()),

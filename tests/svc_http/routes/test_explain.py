@@ -220,9 +220,9 @@ async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: Hou
     missed = rubric["booleans"]["verification_requested"]
     assert (missed["earned"], missed["position"]) == (False, commit["position"])
     assert missed["asked_of"] == [commit["position"], blue["position"]]
-    assert missed["what"].endswith("not asked of 1 prompt: it does not apply to an investigation")
+    assert missed["what"].endswith("not asked of 1 prompt, of another kind")
     assert why["not_asked"] == ["scope_bounded", "verification_requested"]
-    assert "Not asked of it, since it does not apply to an investigation: scope_bounded, ver" in why["text"]
+    assert "Not asked of what it most likely is: scope_bounded, ver" in why["text"]
     assert (commit["not_asked"], "Not asked" in commit["text"]) == ([], False)
     assert [each["prompt_id"] for each in boundary["kept"]] == [commit["prompt_id"], blue["prompt_id"]]
     weighed = {each["what"]: each["weight"] for each in boundary["kept"][-1]["signals"]}

@@ -116,7 +116,13 @@ async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Pa
     spans = {"window": window, "range": f"from_us={echo['fromUs']}&to_us={echo['toUs']}&timezone={zone}"}
     for name, path in LIVE.items():
         live = await ana.get(f"/v1/score_v3/{path.format(**spans)}")
-        assert said[name] == live.json, name
+        # A report names no prompt as the best that is not sure.
+        told = (
+            live.json | {"items": [each for each in live.json["items"] if each["sure"]]}
+            if name == "topPrompts"
+            else live.json
+        )
+        assert said[name] == told, name
     span = f"from={meta['periodStart']}&to={meta['periodEnd']}"
     assert said["throttle"] == (await ana.get(f"/v1/intelligence/throttle?{span}")).json
     usage = {name: value for name, value in said["modelUsage"].items() if name != "spending"}
@@ -137,7 +143,7 @@ async def test_weak_habits_come_with_a_prompt_that_missed_them(shop: Workshop, a
     here, there = (each["coaching"]["items"] for each in made)
     for each, other in zip(here, there, strict=True):
         assert each["share"] == made[0]["skill"]["per_boolean"][each["boolean"]] < 1
-        assert each["example"]["preview"]
+        assert each["example"] is None or each["example"]["preview"], "only of one that surely misses it"
         assert each["habit"] != other["habit"]
     missed = [round(each["promptCount"] * (1 - each["share"])) for each in here]
     assert missed == sorted(missed, reverse=True)

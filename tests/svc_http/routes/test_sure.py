@@ -60,25 +60,35 @@ async def test_an_undecided_outcome_counts_as_not_reached_until_a_person_decides
         assert [score[name] for name in counts] == told
 
 
-async def test_an_unsure_boolean_is_null_and_in_no_figure(judged: House, api: Caller) -> None:
-    """Neither in a numerator nor in a denominator; counts say of how many that holds."""
+async def test_an_unsure_boolean_is_null_and_counts_by_its_chance(judged: House, api: Caller) -> None:
+    """What the text model said is taken as said; what it would not say keeps the chance of the judge of texts."""
     item = (await api.get(f"{V3}/insight/sessions")).json[0]
     assert (item["root_cause_oriented"], item["applicability"]["root_cause_oriented"]) == (None, "unsure")
     assert [item["applicability"][each] for each in ("plan_first", "context_sufficient")] == [
         "does_not_apply",
         "applies",
     ]
-    assert (item["letter_grade"], item["unsure_count"]) == ("B", 2)
+    assert (item["kind_told"], item["unsure_count"]) == ("bug_fix", 2)
+    why = (await api.get(f"{V3}/sub-sessions/{item['score_v3_sub_session_id']}/explain")).json["rubric"]
+    chances = {name: each["chance"] for name, each in why["booleans"].items()}
+    assert [chances[each] for each in ("goal_explicit", "context_sufficient")] == [1, 0]
+    assert 0 < chances["root_cause_oriented"] < 1
+    assert item["score"] == why["score"] == pytest.approx(100 * sum(chances.values()) / 6)
     skill = (await api.get(f"{V3}/skill")).json
-    assert (skill["per_boolean_count"]["root_cause_oriented"], skill["per_boolean_count"]["goal_explicit"]) == (0, 14)
+    assert {name: skill["per_boolean"][name] for name in chances} == pytest.approx(chances)
+    assert set(skill["per_boolean_count"].values()) == {0, 14}
     assert (skill["per_boolean_unsure"]["root_cause_oriented"], skill["unsure_count"]) == (14, 28)
-    assert (skill["skill_index"], skill["worst_pillar"]) == (75.0, "context_sufficient")
+    assert skill["skill_index"] == pytest.approx(item["score"])
     summary = (await api.get(f"{V3}/insight/summary")).json
-    assert (summary["apg_current"], summary["sample_count"], summary["unsure_count"]) == (75.0, 14, 28)
+    assert summary["apg_current"] == pytest.approx(item["score"])
+    assert (summary["sample_count"], summary["unsure_count"]) == (14, 28)
+    assert sum(each["count"] for each in summary["grade_distribution"]) == 14
+    interval = summary["interval"]
+    assert interval["low"] < item["score"] < interval["high"], "also of equal scores, for each may be another"
 
 
-async def test_a_prompt_with_one_sure_boolean_has_no_score(house: House, api: Caller) -> None:
-    """It is in no sample, and its letter is null; what is sure of it counts in its share."""
+async def test_a_prompt_with_one_sure_boolean_has_a_score(house: House, api: Caller) -> None:
+    """With an interval; only what is sure in all its booleans is shown to a person as the best."""
     log = Log(ANA_SCOPE)
     capture = log.prompt("s", "Why does the parser crash on an empty file?", MONDAY)
     log.records("s", request(MONDAY + SECOND), edit(MONDAY + MINUTE))
@@ -86,15 +96,18 @@ async def test_a_prompt_with_one_sure_boolean_has_no_score(house: House, api: Ca
     house.has_seen(log)
     house.passes(MONDAY + DAY)
     summary, skill = (await api.get(f"{V3}/insight/summary")).json, (await api.get(f"{V3}/skill")).json
-    assert (summary["apg_current"], summary["sample_count"], summary["interval"]) == (None, 0, None)
-    assert (skill["sample_count"], skill["per_boolean_count"]["goal_explicit"]) == (0, 1)
+    assert (summary["sample_count"], summary["interval"]) == (1, None)
+    assert (skill["sample_count"], skill["per_boolean_count"]["goal_explicit"]) == (1, 1)
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
-    assert (item["letter_grade"], item["goal_explicit"]) == (None, True)
+    assert (item["score"], item["goal_explicit"]) == (summary["apg_current"], True)
+    assert 50 < item["score"] < 100
+    assert item["score_interval"] == {"low": 50.0, "high": 100.0, "confidence": 0.8}
     name = item["score_v3_sub_session_id"]
     (row,) = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
-    assert (row["standing_score"], row["rubric"]["score"], row["rubric"]["letter_grade"]) == (None, None, None)
-    top = (await api.get(f"{V3}/prompts/top?from_us={MONDAY}&to_us={MONDAY + DAY}")).json["items"]
-    assert top == []
+    assert (row["standing_score"], row["standing_score_interval"]) == (item["score"], item["score_interval"])
+    assert (row["rubric"]["score"], row["rubric"]["kind_told"]) == (item["score"], "question")
+    (top,) = (await api.get(f"{V3}/prompts/top?from_us={MONDAY}&to_us={MONDAY + DAY}")).json["items"]
+    assert (top["sure"], top["kindTold"], top["gradeTold"]) == (False, "question", None)
 
 
 # --- figures over any range -----------------------------------------------------------------------------------

@@ -1,0 +1,104 @@
+"""One prompt graded by itself, with words: what `svc grade` prints."""
+
+import msgspec
+
+from aggregates.event import Digester, Words, cut
+from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, judge_prompt, rubric_evidence
+from aggregates.reading.verdicts import (
+    BOOLEANS,
+    BooleanName,
+    BooleanVerdict,
+    Evidence,
+    Intent,
+    JudgeStatus,
+    Likely,
+    Rubric,
+    UnclassifiedReason,
+    kind_of,
+    kind_told,
+)
+from aggregates.scores.grades import Estimate, Interval, estimate, score_told
+
+_ONE_KEY = Digester(b"grade")
+GRADED_BYTES_MAX = 32 * 1024  # of a text that is graded by request: what a person writes as one prompt
+
+
+class GradedHabit(msgspec.Struct, frozen=True):
+    boolean: BooleanName
+    applies: bool
+    earned: bool  # surely shown
+    unsure: bool  # nobody can tell for sure
+    likely: Likely | None  # how likely it is true, in words; None where it does not apply
+    quoted: str | None  # the prompt's own words that earned it, or came nearest; None where no words stand for it
+    start: int | None  # where they stand in the prompt, in characters
+    end: int | None
+    why: str
+    how_to_earn: str
+
+
+class PromptGrade(msgspec.Struct, frozen=True):
+    """One prompt, judged by itself as the first of a sub-session."""
+
+    verdict: str  # in one sentence, with how sure it is
+    status: JudgeStatus
+    reason: UnclassifiedReason | None = None
+    intent: Intent | None = None
+    confidence: float = 0.0
+    kind_told: str | None = None  # the class or its group, where that is likely
+    score: float | None = None  # 0-100, as it is expected; None unless the status is ok
+    score_interval: Interval | None = None
+    letter: str | None = None
+    grade_told: str | None = None  # the letter, where it is likely
+    chances: dict[str, float | None] = {}  # of each class; of each boolean, given the likeliest
+    habits: tuple[GradedHabit, ...] = ()
+
+
+def grade_text(text: str) -> PromptGrade:
+    """Grade a prompt's text. Never raises."""
+    from aggregates.reading.reading import read_prompt  # late: loaded with the first text
+
+    reading = read_prompt(text, _ONE_KEY)
+    rubric = judge_prompt(reading, None)
+    found = estimate(rubric.chances)
+    if rubric.intent is None or found is None:
+        said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
+        return PromptGrade(said, rubric.status, rubric.reason)
+    kind = kind_told(rubric.chances)
+    evidence, verdicts = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
+    return PromptGrade(
+        verdict=prompt_verdict(rubric, kind, found),
+        status="ok",
+        intent=rubric.intent,
+        confidence=rubric.confidence,
+        kind_told=kind,
+        score=found.score,
+        score_interval=found.interval,
+        letter=found.letter,
+        grade_told=found.told,
+        chances=rubric.named_chances,
+        habits=tuple(_habit(name, text, verdicts.get(name), evidence.get(name)) for name in BOOLEANS),
+    )
+
+
+def _habit(name: BooleanName, text: str, verdict: BooleanVerdict | None, found: Evidence | None) -> GradedHabit:
+    how = how_to_earn(name, text) if verdict else HABIT_WORDS[name].how
+    if verdict is None or found is None:
+        nowhere = None, None, None, "it is not asked of what this most likely is"
+        return GradedHabit(name, False, False, False, None, *nowhere, how)
+    start, end = (None, None) if found.span is None else (found.span.start, found.span.end)
+    said = verdict.value is True, verdict.value is None, verdict.likely
+    return GradedHabit(name, True, *said, cut(Words(text), found.span) or None, start, end, found.what, how)
+
+
+NOT_JUDGED: dict[str, str] = {
+    "language": "Not judged: language. It is surely written in one that the embedded judge does not read.",
+    "skipped": "Not judged: it only navigates.",
+    "unclassified": "Not classified: nobody could tell from its own words what is wanted.",
+}
+
+
+def prompt_verdict(rubric: Rubric, kind: str | None, found: Estimate) -> str:
+    shown, missed, unsure = len(rubric.earned), len(rubric.missed), len(rubric.unsure)
+    silent = f"; of {unsure} nobody can surely tell" if unsure else ""
+    sure = f"Surely it shows {shown} of {len(rubric.booleans)} habits and misses {missed}{silent}."
+    return f"Read as {kind_of(kind)}. {sure} {score_told(found)}"
