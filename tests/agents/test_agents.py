@@ -26,6 +26,7 @@ AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
 SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
 FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."
 HELD, LATER = "please hold on", "thank you"
+LIMITED = "Please throttle it and say hello."
 IMPORTED = {"claude-code", "codex", "gemini", "copilot"}
 pytestmark = [
     pytest.mark.agents,
@@ -80,8 +81,8 @@ class House(NamedTuple):
         return found
 
     def figures(self) -> tuple[Any, ...]:
-        """Without hooks a transcript times prompts and answers better, and gives a prompt its id: that is left out."""
-        left_out = set() if self.person.hooks else {"elapsed_ms", "submitted_at", "prompt_id", "goal"}
+        """Without hooks a transcript alone times answers, and gives a prompt its id: that is left out."""
+        left_out = set() if self.person.hooks else {"elapsed_ms", "prompt_id"}
         turns = [{name: value for name, value in turn.items() if name not in left_out} for turn in self.turns()]
         tokens = self.get("/v1/score_v3/tokens")
         if left_out:
@@ -188,6 +189,18 @@ def test_an_interruption_is_no_answer_and_no_error(fresh: tuple[str, House]) -> 
         before = house.figures()
         house.svc("import", agent, "--var", str(house.var))
         assert house.figures() == before
+
+
+def test_a_prompt_whose_request_was_refused_is_one_prompt(fresh: tuple[str, House]) -> None:
+    """However often it is asked again; where the agent tells why, that is a limit."""
+    agent, house = fresh
+    house.connect(agent)
+    house.person.asks(LIMITED)
+    wait_until(lambda: house.words() == [LIMITED], "the prompt, once")
+    assert house.stub.limited
+    events = house.get("/v1/intelligence/throttle")["events"]
+    told = [] if agent in ("claude-code", "copilot") else ["rate_limit"]
+    assert [each["detector"] for each in events] == told
 
 
 def test_what_is_typed_while_the_agent_works_counts_once(fresh: tuple[str, House]) -> None:
