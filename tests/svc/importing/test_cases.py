@@ -109,7 +109,7 @@ def figures(server: Server, key: str, report: dict[str, Any]) -> dict[str, Any]:
         "read": whole("cacheReadTokens"),
         "write": whole("cacheCreationTokens"),
         "output of": {
-            kind: sum(e["outputTokens"] for e in models if kind in e["model"]) for kind in ("sonnet", "opus")
+            kind: sum(e["outputTokens"] for e in models if kind in str(e["model"])) for kind in ("sonnet", "opus")
         },
         "cost": sum(each["costUsd"] or 0 for each in models),
         "exact": not any(goal["unpriced_requests"] or bounds(goal)[0] or bounds(goal)[1] for goal in goals),
