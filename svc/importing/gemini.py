@@ -112,7 +112,8 @@ class SessionReader(Reader):
         if message.id in self._messages:
             known, item = self._messages[message.id]
             message.tool_calls = message.tool_calls or known.tool_calls
-            message.tokens = message.tokens or known.tokens
+            accounts = [each for each in (message.tokens, known.tokens) if each is not None]
+            message.tokens = max(accounts, key=lambda each: each.output or 0, default=None)
             self._messages[message.id] = message, item
             self._at(at_us)
         if not self._seen.add("message", message.id):
