@@ -142,6 +142,7 @@ class Reason(Enum):
     CONFLICT = "conflict"
     FOREIGN_SESSION = "foreign session"
     INVALID = "invalid"
+    WITHHELD = "withheld"
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

@@ -37,6 +37,7 @@ from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
 from svc.jobs.questions import LlmJudge, Narratives
 from svc.jobs.reports import Backfills, ReportJobs, ReportSchedules
+from svc.jobs.reviews import Reviews
 from svc.llm.client import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
@@ -109,6 +110,8 @@ class RunningService(ports.Service):
         self._tokens = TokenBudget(var / "llm-spent.json", settings.llm_daily_tokens, self.now_us)
         self.gateway = Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
         self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
+        reviews = Reviews(self, self.journal.append, self.directory.text_leaves)
+        self.review_questions, self.review_answer = reviews.questions, reviews.answer
         self.narrates, self.narrate = self.gateway.may_ask, self.narratives.narrate
         # Longer work.
         texts = TextDeleter(store, vault, self.journal, self.projector, clock)

@@ -209,7 +209,7 @@ def _standing(
     return Standing(tuple(name for name in sure if stands[name]), sure, chances)
 
 
-# What text models answered.
+# What text models, and developers' own agents, answered.
 
 JudgeKind = Literal["rubric", "outcome", "boundary"]
 
@@ -232,11 +232,17 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     complete: bool | None = None
     undecided: bool = False  # of an outcome: it would not say
     boundary: bool | None = None  # of a boundary: whether the prompt opens another topic than those before it
+    agent: str | None = None  # the developer's own one that asked the model; None: the gateway did
+
+    @property
+    def judge(self) -> str:
+        return f"model:{self.model}" if self.agent is None else f"agent:{self.agent}/{self.model}"
 
 
 class Answers(msgspec.Struct, frozen=True):
     rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}  # by the turns of the grading unit
     outcome: JudgeAnswered | None = None  # about just these turns; an answer about fewer or more of them does not count
+    for_others: "Answers | None" = None  # without one's own agent's, where it answered: peers are compared by these
 
 
 NO_ANSWERS = Answers()
@@ -245,18 +251,17 @@ NO_ANSWERS = Answers()
 def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
     if answer is None or embedded.status not in ("ok", "unclassified"):
         return embedded
-    judge = f"model:{answer.model}"
     if answer.intent is None:
-        return Rubric("unclassified", judge=judge)
+        return Rubric("unclassified", judge=answer.judge)
     said = answer.intent, answer.confidence, answer.earned, answer.unsure
-    return said_rubric(*said, judge=judge, chances=embedded.chances)
+    return said_rubric(*said, judge=answer.judge, chances=embedded.chances)
 
 
 def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:
     """The outcome of a sub-session; the evidence stays what was observed."""
     if answer is None or never_complete(embedded):
         return embedded
-    judge, complete = f"model:{answer.model}", answer.complete
+    judge, complete = answer.judge, answer.complete
     if answer.undecided:
         undecided = embedded.undecided or "balanced"
         return msgspec.structs.replace(embedded, goal_complete=None, undecided=undecided, judge=judge)
@@ -284,5 +289,6 @@ def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> Boun
     if found is None or found.before != arc.last.turn_id or found.answer.boundary is None or cannot_shift(arc, turn):
         return None
     shift, answer = found.answer.boundary, found.answer
-    what = f"a text model was asked, and sees {'another' if shift else 'the same'} topic"
-    return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), f"model:{answer.model}")
+    asked = "a text model" if answer.agent is None else "your own agent"
+    what = f"{asked} was asked, and sees {'another' if shift else 'the same'} topic"
+    return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), answer.judge)

@@ -49,7 +49,13 @@ class ErrorBody(msgspec.Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
-_STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
+_STATUS_OF = {
+    Reason.NOT_FOUND: 404,
+    Reason.CONFLICT: 409,
+    Reason.FOREIGN_SESSION: 409,
+    Reason.INVALID: 400,
+    Reason.WITHHELD: 403,
+}
 
 
 def accepted(reply: T | Refused) -> T:

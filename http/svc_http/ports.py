@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,12 +12,14 @@ import trio
 
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Mendable, Reply, Scope
+from aggregates.event import Digester, Mendable, Refused, Reply, Scope
+from aggregates.judging.rubric import JudgeKind
 from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account, Budgets, BudgetShown, Operators, Uses
 from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
+from aggregates.records.record import Count
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
@@ -247,6 +249,25 @@ class ClientSetup(NamedTuple):
     pasted: list[Pasted]
 
 
+class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a developer's own agent is asked: the instructions, and a JSON document that they are about."""
+
+    id: str
+    kind: JudgeKind
+    instructions: str
+    data: str
+    schema: dict[str, Any]  # of the answer
+
+
+class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+    agent: Annotated[str, msgspec.Meta(pattern="^[a-z-]{1,32}$")]
+    model: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@-]{1,128}$")]
+    answer: Annotated[str, msgspec.Meta(max_length=20_000)]  # as the agent wrote it
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+
+
 class Provider(Protocol):
     """The organization's own sign-in. Both methods raise `Unavailable`."""
 
@@ -334,6 +355,8 @@ class Service(ABC):
     team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
     narrates: Callable[[UUID], bool]  # whether there is a text model, and the organization lets text leave
     narrate: Callable[[NarrativeRequest], Awaitable[Narration]]
+    review_questions: Callable[[Scope, int], Awaitable[list[OpenQuestion] | Refused]]  # for the developer's own agent
+    review_answer: Callable[[Scope, AgentAnswer], Awaitable[Reply]]
     digester: Callable[[Scope], Digester]
     operation_prompt: Callable[[Scope, str], Awaitable[UUID | None]]  # of a response operation
     activation: Callable[[], Awaitable[Mapping[UUID, Activation]]]  # who is missing is still waiting

@@ -230,16 +230,18 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
 
 def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
-    rubrics, outcome = {}, None
+    rubrics, outcome, for_others = dict[frozenset[UUID], JudgeAnswered](), None, None
     for turn_id, _, body in _judged(db, {arc.agent_session_id for arc in arcs}, "j.kind <> 'boundary'"):
         if turn_id in turns:
             answer = unpack(body, JudgeAnswered)
+            if answer.agent is not None and for_others is None:
+                for_others = Answers(dict(rubrics), outcome)  # those of the gateway come first
             about = _turns_of(db, answer)
             if answer.kind == "rubric":
                 rubrics[frozenset((turn_id, *about))] = answer
             elif about == turns:
                 outcome = answer
-    return Answers(rubrics, outcome)
+    return Answers(rubrics, outcome, for_others)
 
 
 def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
@@ -260,11 +262,12 @@ def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer
 
 
 def _judged(db: sqlite3.Connection, sessions: Collection[str], which: str) -> list[tuple[UUID, int, bytes]]:
-    """In the order of the log, packed: of a long session most answers are about other sub-sessions."""
+    """The gateway's before those of one's own agent, which stand, each in the order of the log; packed, for of a long
+    session most are about other sub-sessions."""
     query = (
         "SELECT a.turn_id, j.position, j.body FROM json_each(?) i "
         "CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
-        f"JOIN turn_alias a ON a.alias_id = j.capture_id WHERE {which} ORDER BY j.position"
+        f"JOIN turn_alias a ON a.alias_id = j.capture_id WHERE {which} ORDER BY j.own, j.position"
     )
     rows = db.execute(query, (json_array(sorted(sessions)),))
     return [(UUID(turn_id), position, body) for turn_id, position, body in rows]

@@ -100,13 +100,14 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
         without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
         likely = {word: [name for name in unsure if habits[name].likely == word] for word in get_args(Likely)}
         kind = f"It is {kind_of(row.kind_told)}, {by or 'as you said'}."
+        by_person = row.said and intent != judged
         text = [
             kind if row.kind_told else "Nobody can tell what kind of work it is.",
             f"Surely shown: {', '.join(earned) or 'none'}.",
             *([f"Surely missed: {', '.join(missed)}."] if missed else []),
             *(f"{word.capitalize()} shown: {', '.join(names)}." for word, names in likely.items() if names),
             *([score_told(row.estimate)] if row.estimate else []),
-            *([f"You said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
+            *([f"You said that it is {kind_of(intent)}; without that it {without}."] if by_person else []),
         ]
     silent = sum(turn.prompt is None for turn in facts.turns)
     return RubricExplained(

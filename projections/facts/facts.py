@@ -78,7 +78,7 @@ def _add_said(rows: tables.Rows, position: int, event: Event) -> None:
             rows.touched_turns.append(str(event.turn_id))
         case JudgeAnswered():
             about = event.agent_session_id, str(event.capture_id)
-            rows.judge_answers.append((*about, event.kind, position, pack(event)))
+            rows.judge_answers.append((*about, event.kind, event.agent is not None, position, pack(event)))
             rows.touched_captures.append(about[1])
         case _ if isinstance(event, OverrideEvent):
             capture, words = override_words_of(event)

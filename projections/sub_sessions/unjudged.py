@@ -38,7 +38,7 @@ OBSERVED = {
 class QuestionBounds(msgspec.Struct, frozen=True):
     """Which sub-sessions are asked about."""
 
-    model: str
+    model: str | None  # None: a developer's own agent is asked, with whatever model
     version: int  # of the prompt texts
     days: int
     sub_sessions: int
@@ -90,16 +90,26 @@ class TurnWords(msgspec.Struct, frozen=True):
 
 
 def unjudged(
-    reader: Reader, wanted: QuestionBounds, may_leave: Callable[[UUID], bool], done: Collection[QuestionRound]
+    reader: Reader,
+    wanted: QuestionBounds,
+    may_leave: Callable[[UUID], bool],
+    done: Collection[QuestionRound],
+    of: Scope | None = None,
 ) -> list[tuple[QuestionRound, list[Question]]]:
-    """Settled sub-sessions, each with its questions of now, maybe none; below the floor only about boundaries."""
+    """Settled sub-sessions, each with its questions of now, maybe none; below the floor only about boundaries.
+
+    `of`: only those of one developer.
+    """
     query = (
         "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id, s.floor_passed "
         "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
-        "AND s.settles_at_us > b.log_time_us - ? ORDER BY s.settles_at_us DESC, s.sub_session_id"
+        "AND s.settles_at_us > b.log_time_us - :since_us AND ifnull(s.developer_id = :developer, 1) "
+        "AND ifnull(s.organization_id = :organization, 1) ORDER BY s.settles_at_us DESC, s.sub_session_id"
     )
+    organization, developer = (None, None) if of is None else (str(of.organization_id), str(of.developer_id))
+    named = {"since_us": wanted.days * US_PER_DAY, "organization": organization, "developer": developer}
     found: list[tuple[QuestionRound, list[Question]]] = []
-    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, (wanted.days * US_PER_DAY,)):
+    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, named):
         scope = Scope(UUID(organization_id), UUID(developer_id))
         last = QuestionRound(name, active_us, "verdicts")
         if last not in done and may_leave(scope.organization_id):
@@ -154,14 +164,14 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
 def _answered(
     db: sqlite3.Connection, kind: JudgeKind, turn: Turn, wanted: QuestionBounds, captures: Sequence[UUID] = ()
 ) -> bool:
-    """Whether this model answered before, to this prompt text, about just these captures."""
-    query = "SELECT body FROM judge_answers WHERE agent_session_id = ? AND capture_id = ? AND kind = ?"
-    row = db.execute(query, (turn.agent_session_id, str(turn.capture_id), kind)).fetchone()
+    """Whether this model answered before, to this prompt text, about just these captures; or any own agent."""
+    query = "SELECT body FROM judge_answers WHERE agent_session_id = ? AND capture_id = ? AND kind = ? AND own = ?"
+    row = db.execute(query, (turn.agent_session_id, str(turn.capture_id), kind, wanted.model is None)).fetchone()
     if row is None:
         return False
     answer = unpack(row[0], JudgeAnswered)
     same = set(answer.captures) == set(captures)
-    return same and (answer.model, answer.prompt_version) == (wanted.model, wanted.version)
+    return same and answer.prompt_version == wanted.version and wanted.model in (None, answer.model)
 
 
 def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:

@@ -43,8 +43,8 @@ NARRATIVE_VERSION = REPORT_VERSION = 1
 LANGUAGES = {"en": "English", "ko": "Korean"}  # as a model is told them
 _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
-_Verdict = answers.RubricAnswer | answers.OutcomeAnswer | answers.BoundaryAnswer
-_SCHEMAS: dict[JudgeKind, type[_Verdict]] = {
+Verdict = answers.RubricAnswer | answers.OutcomeAnswer | answers.BoundaryAnswer
+SCHEMAS: dict[JudgeKind, type[Verdict]] = {
     "rubric": answers.RubricAnswer,
     "outcome": answers.OutcomeAnswer,
     "boundary": answers.BoundaryAnswer,
@@ -71,14 +71,7 @@ class LlmJudge:
             await trio.sleep(JUDGE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        wanted = QuestionBounds(
-            model=self._gateway.model or "",
-            version=JUDGE_VERSION,
-            days=7,  # what settled longer ago is left as it was judged: a new model does not read the whole past
-            sub_sessions=20,  # those that settled last first
-            prompts=20,  # of one sub-session, judged and told of with its outcome: the first ones, and its last
-            gaps=8,  # those first that the judge is least sure of
-        )
+        wanted = msgspec.structs.replace(BOUNDS, model=self._gateway.model)
         done, may_ask = frozenset(self._done), self._gateway.may_ask
         for key, questions in await self._service.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
             for question in questions:
@@ -98,9 +91,8 @@ class LlmJudge:
             log.warning("an answer of the text model is not believed", kind=question.kind, reason=str(error))
             self._count(question.kind, "disbelieved", 0)
             return True
-        stream = answer_stream(event.developer_id, event.kind, event.model, event.prompt_version, event.input_digest)
         try:
-            await self._journal.append([NewEvent(stream, 1, event)])
+            await self._journal.append([stored(event)])
         except Conflict:
             log.debug("the same question was answered before")
         return True
@@ -108,33 +100,68 @@ class LlmJudge:
     async def _answered(self, question: Question) -> JudgeAnswered:
         sent, scope = answers.leaving(question.payload), question.scope
         assert isinstance(sent, dict)
-        schema = _SCHEMAS[question.kind]
+        schema = SCHEMAS[question.kind]
         answer = await self._gateway.ask(scope.organization_id, question.kind, JUDGE_VERSION, schema, sent)
-        said: dict[str, Any]
-        match answer.value:
-            case answers.RubricAnswer() as rubric:
-                said = answers.believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
-            case answers.OutcomeAnswer(complete=complete):
-                undecided = complete == "undecided"
-                said = {"complete": None if undecided else complete, "undecided": undecided}
-            case answers.BoundaryAnswer() as boundary:
-                said = {"boundary": answers.believed_boundary(boundary, str(sent["prompt"]))}
-        asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
-        return JudgeAnswered(
-            received_at_us=self._service.now_us(),
-            **msgspec.structs.asdict(scope),
-            kind=question.kind,
-            agent_session_id=question.agent_session_id,
-            capture_id=question.capture_id,
-            captures=question.captures,
-            model=answer.model,
-            prompt_version=answer.version,
-            input_digest=self._vault.known_digester(scope.developer_id).digest(asked),
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            confidence=round(answer.value.confidence, 3),
-            **said,
-        )
+        digest = self._vault.known_digester(scope.developer_id).digest(identity(question))
+        return judged(question, sent, answer, digest, self._service.now_us())
+
+
+BOUNDS = QuestionBounds(
+    model=None,
+    version=JUDGE_VERSION,
+    days=7,  # what settled longer ago is left as it was judged: a new model does not read the whole past
+    sub_sessions=20,  # those that settled last first
+    prompts=20,  # of one sub-session, judged and told of with its outcome: the first ones, and its last
+    gaps=8,  # those first that the judge is least sure of
+)
+
+
+def stored(event: JudgeAnswered) -> NewEvent:
+    """The same question to the same model is answered once."""
+    by = event.model if event.agent is None else event.judge
+    stream = answer_stream(event.developer_id, event.kind, by, event.prompt_version, event.input_digest)
+    return NewEvent(stream, 1, event)
+
+
+def identity(question: Question) -> str:
+    """What makes it this question and no other: once digested, the name under which it is answered once."""
+    return msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
+
+
+def judged(
+    question: Question,
+    sent: dict[str, answers.Json],
+    answer: answers.Answer[Verdict],
+    digest: bytes,
+    now_us: int,
+    agent: str | None = None,
+) -> JudgeAnswered:
+    """What is believed of an answer to `sent`, as a fact. Raises `Disbelieved`."""
+    said: dict[str, Any]
+    match answer.value:
+        case answers.RubricAnswer() as rubric:
+            said = answers.believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
+        case answers.OutcomeAnswer(complete=complete):
+            undecided = complete == "undecided"
+            said = {"complete": None if undecided else complete, "undecided": undecided}
+        case answers.BoundaryAnswer() as boundary:
+            said = {"boundary": answers.believed_boundary(boundary, str(sent["prompt"]))}
+    return JudgeAnswered(
+        received_at_us=now_us,
+        **msgspec.structs.asdict(question.scope),
+        kind=question.kind,
+        agent_session_id=question.agent_session_id,
+        capture_id=question.capture_id,
+        captures=question.captures,
+        model=answer.model,
+        prompt_version=answer.version,
+        input_digest=digest,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        confidence=round(answer.value.confidence, 3),
+        agent=agent,
+        **said,
+    )
 
 
 class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):

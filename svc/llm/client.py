@@ -130,9 +130,7 @@ class Gateway:
             if len(data) > PAYLOAD_CHARACTERS_MAX:
                 raise NoAnswer("too-large")
             shape = schema_document(schema)
-            wanted = msgspec.json.encode(shape, order="sorted").decode()
-            instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
-            question = Question(model, instructions, data, kind, shape)
+            question = Question(model, instructions(kind, version, shape), data, kind, shape)
             with trio.move_on_after(ASK_SECONDS) as asking:
                 async with self._turns:
                     self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
@@ -214,6 +212,12 @@ class Gateway:
             await trio.sleep(wait_seconds)
             pause_seconds *= 2
         raise AssertionError("the last attempt returns or raises")
+
+
+def instructions(kind: str, version: int, shape: Json) -> str:
+    """The text that a question of this kind begins with."""
+    wanted = msgspec.json.encode(shape, order="sorted").decode()
+    return f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
 
 
 @cache

@@ -36,7 +36,7 @@ async def examples(folder: Path) -> dict[str, dict[str, Any]]:
     goal = sessions.json[0]["score_v3_sub_session_id"]
     shown: dict[str, dict[str, Any]] = {}
     for row in rows():
-        if row.kind.startswith("pages"):
+        if row.kind.startswith("pages") or row.kind == "intake, an open question":  # nobody is let in
             continue
         await world.prepare(row)
         asked = ask(row, world.ids._replace(sub_session=goal))

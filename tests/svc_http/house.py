@@ -31,6 +31,8 @@ from projections.facts.reports import OpenReport, open_reports
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
+from svc.jobs.reviews import Reviews
+from svc.log.codec import NewEvent
 from svc_http import ports
 from tests.support.basics import ANA_KEY, NOW_US, company
 from tests.support.facts import Log, Placed, empty_views
@@ -86,6 +88,12 @@ class House(ports.Service):
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []  # backfills that run; they never end
         self._changed: dict[Scope, int] = {}
+        reviews = Reviews(self, self._keep, self.directory.text_leaves)
+        self.review_questions, self.review_answer = reviews.questions, reviews.answer
+
+    async def _keep(self, new: Sequence[NewEvent]) -> None:
+        for each in new:
+            self._append(each.event)
 
     def shared_position(self) -> int | None:
         return None

@@ -1,0 +1,41 @@
+"""What a developer's own agent is asked about their work, and what it answers."""
+
+from typing import Annotated
+
+import msgspec
+from quart_trio.wrappers import TrioResponse
+
+from svc_http.bodies import accepted, json_reply
+from svc_http.params import ByKey, clamped
+from svc_http.ports import AgentAnswer, OpenQuestion
+from svc_http.routing import Routes
+
+QUESTIONS_MAX = 50
+routes = Routes("intake")
+
+
+class OpenQuestions(msgspec.Struct):
+    questions: Annotated[list[OpenQuestion], msgspec.Meta(max_length=QUESTIONS_MAX)]
+
+
+class AnswerTaken(msgspec.Struct):
+    created: bool  # false where it was answered by the same judge before
+
+
+_LIMIT = clamped("limit", 20, QUESTIONS_MAX, "How many questions")
+_WITHHELD = {403: "The organization lets no text leave."}
+
+
+@routes("GET /v1/review/questions", "What your own agent may judge of your work.", (_LIMIT,), refuses=_WITHHELD)
+async def questions(call: ByKey) -> OpenQuestions:
+    return OpenQuestions(accepted(await call.service.review_questions(call.scope, _LIMIT.read(call.query))))
+
+
+_TAKEN = {201: AnswerTaken, 200: AnswerTaken}
+_REFUSES = {**_WITHHELD, 409: "The question is not open, or not yours."}
+
+
+@routes("POST /v1/review/answers", "What your own agent says.", answers=_TAKEN, refuses=_REFUSES)
+async def answer(call: ByKey, body: AgentAnswer) -> TrioResponse:
+    reply = accepted(await call.service.review_answer(call.scope, body))
+    return json_reply(AnswerTaken(reply.created), 201 if reply.created else 200)

@@ -1,0 +1,85 @@
+"""A developer's own agent as judge: it is handed the questions that are open about their work, and its answers are
+checked as a text model's are."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Done, Reason, Refused, Reply, Scope
+from projections.sub_sessions.unjudged import Question, unjudged
+from svc.jobs.questions import BOUNDS, JUDGE_VERSION, SCHEMAS, identity, judged, stored
+from svc.llm import answers
+from svc.llm.client import PAYLOAD_CHARACTERS_MAX, instructions
+from svc.log.codec import NewEvent
+from svc.log.store import Conflict
+from svc_http.ports import AgentAnswer, OpenQuestion, Service
+
+WITHHELD = "texts of your organization go to no model; its owner decides that (`svc org set --text-leaves`)"
+
+
+class _Open(NamedTuple):
+    question: Question
+    sent: dict[str, answers.Json]
+    digest: bytes
+
+
+class Reviews:
+    def __init__(
+        self,
+        service: Service,
+        append: Callable[[Sequence[NewEvent]], Awaitable[object]],
+        may_leave: Callable[[UUID], bool],
+    ) -> None:
+        self._service = service
+        self._append = append
+        self._may_leave = may_leave
+
+    async def questions(self, scope: Scope, limit: int) -> "list[OpenQuestion] | Refused":
+        """Those about sub-sessions that settled last first."""
+        if not self._may_leave(scope.organization_id):
+            return Refused(Reason.WITHHELD, WITHHELD)
+        found = list[OpenQuestion]()
+        for each in (await self._open(scope))[:limit]:
+            kind, shape = each.question.kind, answers.schema_document(SCHEMAS[each.question.kind])
+            data = msgspec.json.encode(each.sent).decode()
+            text = instructions(kind, JUDGE_VERSION, shape)
+            found.append(OpenQuestion(id=each.digest.hex(), kind=kind, instructions=text, data=data, schema=shape))
+        return found
+
+    async def answer(self, scope: Scope, told: AgentAnswer) -> Reply:
+        """Refused where the question is not open to them, or what it says is not believed; then nothing is stored."""
+        if not self._may_leave(scope.organization_id):
+            return Refused(Reason.WITHHELD, WITHHELD)
+        one = next((each for each in await self._open(scope) if each.digest.hex() == told.id), None)
+        if one is None:
+            return Refused(Reason.CONFLICT, f"the question {told.id} is not open: it was answered, or is not yours")
+        try:
+            value = answers.fitting(told.answer, SCHEMAS[one.question.kind])
+            tokens = told.input_tokens, told.output_tokens
+            heard = answers.Answer(value, told.model, JUDGE_VERSION, *tokens)
+            event = judged(one.question, one.sent, heard, one.digest, self._service.now_us(), told.agent)
+        except answers.NoAnswer as error:
+            what = "does not fit the schema" if error.reason == "misfit" else "is not one JSON document"
+            return Refused(Reason.INVALID, f"the answer to {told.id} {what}; nothing was stored")
+        except answers.Disbelieved as error:
+            return Refused(Reason.INVALID, f"the answer to {told.id} is not believed: {error}; nothing was stored")
+        try:
+            await self._append([stored(event)])
+        except Conflict:
+            return Done(created=False)
+        return Done(created=True)
+
+    async def _open(self, scope: Scope) -> list[_Open]:
+        digester = self._service.digester(scope)
+        rounds = await self._service.queried(
+            lambda reader: unjudged(reader, BOUNDS, lambda _: True, frozenset(), scope), scope
+        )
+        found = list[_Open]()
+        for question in (each for _, questions in rounds for each in questions):
+            sent = answers.leaving(question.payload)
+            assert isinstance(sent, dict)
+            if len(msgspec.json.encode(sent)) <= PAYLOAD_CHARACTERS_MAX:
+                found.append(_Open(question, sent, digester.digest(identity(question))))
+        return found

@@ -1,0 +1,103 @@
+"""A developer's own agent as judge: the same questions as a text model's, handed out and answered over the routes."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from aggregates.event import Done, Refused
+from aggregates.people.acts import ChangeOrganization
+from svc_http.ports import AgentAnswer, OpenQuestion
+from tests.svc.jobs.test_judging import ASK, Court, opened
+
+HABITS = ("scope_bounded", "references_concrete", "context_sufficient", "plan_first", "verification_requested")
+FEATURE: dict[str, Any] = {
+    "intent": "feature",
+    "confidence": 0.8,
+    **dict.fromkeys(HABITS, False),
+    "goal_explicit": True,
+}
+
+
+def says(question: OpenQuestion) -> dict[str, Any]:
+    """Everything is a feature, and nothing complete."""
+    if question.kind != "rubric":
+        return {"complete": False, "confidence": 0.7}
+    quote = {"habit": "goal_explicit", "quote": msgspec.json.decode(question.data)["prompt"][:20]}
+    return {**FEATURE, "quotes": [quote]}
+
+
+async def asked(court: Court) -> list[OpenQuestion]:
+    found = await court.service.review_questions(court.scope, 20)
+    assert not isinstance(found, Refused)
+    return found
+
+
+async def rows(court: Court) -> list[tuple[Any, ...]]:
+    """Of each sub-session intent and outcome, for its owner and as peers are compared."""
+    query = "SELECT intent, goal_complete, judged_intent, judged_goal_complete FROM sub_sessions"
+    return await court.service.read(court.scope, lambda reader, _scope: reader.db.execute(query).fetchall())
+
+
+async def answered(court: Court, question: OpenQuestion, said: Any, **more: Any) -> Done | Refused:
+    text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    told: dict[str, Any] = {"id": question.id, "agent": "claude-code", "model": "haiku", "answer": text}
+    reply = await court.service.review_answer(court.scope, AgentAnswer(**told))
+    await court.level()
+    return reply
+
+
+async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Path) -> None:
+    """Nothing is asked twice."""
+    async with opened(tmp_path) as court:
+        await court.works()
+        await court.settles()
+        (before,) = await rows(court)
+        questions = await asked(court)
+        assert [each.kind for each in questions] == ["rubric", "outcome"]
+        assert ASK in questions[0].data
+        for each in questions:
+            fenced = f"```json\n{msgspec.json.encode(says(each)).decode()}\n```"
+            assert await answered(court, each, fenced) == Done(True)
+        assert await asked(court) == []
+        assert before[:2] == before[2:] != ("feature", 0)
+        assert await rows(court) == [("feature", 0, *before[2:])]
+        assert await court.judges() == ["agent:claude-code/haiku"]
+        assert {(each.agent, each.judge) for each in court.answers()} == {("claude-code", "agent:claude-code/haiku")}
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("Sure, here it is: {}", "is not one JSON document"),
+        ({"complete": True}, "does not fit the schema"),
+        ({**FEATURE, "quotes": [{"habit": "goal_explicit", "quote": "words of nobody"}]}, "is not believed"),
+    ],
+)
+async def test_what_cannot_be_believed_is_refused_and_asked_again(tmp_path: Path, said: Any, why: str) -> None:
+    async with opened(tmp_path) as court:
+        await court.works()
+        await court.settles()
+        question, *_ = await asked(court)
+        reply = await answered(court, question, said)
+        assert isinstance(reply, Refused)
+        assert why in reply.message
+        assert question in await asked(court)
+
+
+async def test_what_is_not_open_is_refused_by_name_and_withheld_texts_leave_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as court:
+        await court.works()
+        await court.settles()
+        question, *_ = await asked(court)
+        assert await answered(court, question, says(question)) == Done(True)
+        reply = await answered(court, question, says(question))
+        assert isinstance(reply, Refused)
+        assert question.id in reply.message
+        theirs = await court.service.review_questions(court.house.other, 20)
+        assert theirs == []
+        order = ChangeOrganization(organization_id=court.scope.organization_id, text_leaves=False)
+        await court.service.administer(order)
+        assert isinstance(await court.service.review_questions(court.scope, 20), Refused)
+        assert isinstance(await answered(court, question, says(question)), Refused)
