@@ -56,7 +56,7 @@ def test_a_score_is_the_mean_over_classes_of_the_mean_over_their_booleans() -> N
         "of equal ones the lower": (0.2763, 0.7237, (50, 0, 50)),
         "all of them": (0.5, 0.5, (50, 0, 100)),
         "the shortest": (0.7, 0.9, (80, 50, 100)),
-        "what somebody said is drawn with .9, and scored as 1": (1.0, 1.0, (100, 100, 100)),
+        "what somebody said is drawn with .9, and scored as 1": (1.0, 0.8, (90, 50, 100)),
         "what somebody denied is drawn with .1": (0.0, 0.5, (25, 0, 50)),
     },
 )
