@@ -157,6 +157,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
 
     created: bool
     id: UUID | None = None
+    corrected: bool = False  # whether it counts in place of what an import had told before
 
 
 Reply = Done | Refused

@@ -17,7 +17,7 @@ from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
-SCHEMA_VERSION = 50  # counted up whenever a table or a body changes shape; the views are then built anew from the log
+SCHEMA_VERSION = 51  # counted up whenever a table or a body changes shape; the views are then built anew from the log
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +28,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     indexes: list[str] = []
     named: dict[str, str] = {}  # indexes with too many columns to be called by them
     partial: dict[str, str] = {}  # indexes of some rows, in SQL: sqlite-utils has no word for them
+    views: dict[str, str] = {}
+    on_conflict: str = "NOTHING"  # what happens where a row's key is there already, whatever the order of facts
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -46,6 +48,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
                 made.create_index(_names(columns), index, if_not_exists=True)
             for index, rest in table.partial.items():
                 db.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {name} {rest}")
+        for view, query in ((view, query) for table in _declared().values() for view, query in table.views.items()):
+            db.execute(f"CREATE VIEW IF NOT EXISTS {view} AS {query}")
         db.execute("INSERT OR IGNORE INTO bookmark (id, position, log_time_us, checksum) VALUES (1, 0, 0, x'')")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -57,6 +61,10 @@ def table_names() -> tuple[str, ...]:
 
 def types_of(table: str) -> dict[str, str]:
     return {name: kind for name, kind in map(str.split, _declared()[table].columns.split(","))}
+
+
+def on_conflict(table: str) -> str:
+    return _declared()[table].on_conflict
 
 
 def key_of(table: str) -> tuple[str, ...]:

@@ -117,12 +117,13 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "
                 "or source; send a new client_event_id for a new prompt",
             )
-    if known is not None and not _tells_more(command, known, context):
+    corrected = _tells_more(command, known, context)
+    if known is not None and not corrected:
         return Decision((), Done(False, stream))
     claim = _claim(command, command.agent_session_id, streams, context)
     if not isinstance(claim.reply, Done):
         return claim
-    return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream))
+    return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream, corrected))
 
 
 def _tells_more(command: events.AnyCapture, known: object, context: Context) -> bool:
@@ -214,7 +215,7 @@ def _decide_response(command: events.CaptureResponse, streams: Streams, context:
     answer, of_files = prompt.answer, prompt.source.endswith(events.TRANSCRIPT_SUFFIX)
     if answer is None or (of_files and _follows(command, answer, digest)):
         answered = _prompt_answered(command, prompt, digest, context)
-        return Decision(((prompt_id, answered), *claim), Done(True, prompt_id))
+        return Decision(((prompt_id, answered), *claim), Done(True, prompt_id, answer is not None))
     if answer.content_digest != digest and not of_files:
         message = f"prompt {prompt_id} already has a different response; a response is never replaced"
         return refused(Reason.CONFLICT, message)

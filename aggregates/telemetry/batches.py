@@ -203,4 +203,5 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
             yield Step("response", response)
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
         drafts = exchange.drafts[start : start + BATCH_RECORDS_MAX]
-        yield Step("records", captured_records(drafts, exchange.agent_session_id, sender.source, sender))
+        told = captured_records(drafts, exchange.agent_session_id, sender.source, sender)
+        yield Step("records", replace(told, decoder_version=exchange.reader_version))

@@ -101,6 +101,7 @@ def _account(told: dict[str, Any], model: str | None) -> dict[str, Any]:
     return dict(zip(_COUNTS, counts, strict=False)) | written | billed
 
 
+READER_VERSION = 2  # counted up whenever a reader of agents' files reads the same lines otherwise
 BATCH_RECORDS_MAX = 200
 RECORDS_MAX = 10_000  # of one exchange over the network: a longer one is sent in pieces
 CWD_CHARACTERS_MAX = 32_767
@@ -134,6 +135,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     drafts: Annotated[tuple[RecordDraft, ...], msgspec.Meta(max_length=RECORDS_MAX)] = ()
     finished: bool = True  # whether the file says that nothing more comes; if not, later lines may still complete it
     last_us: int = 0
+    reader_version: int = 1  # of whatever read the file
 
 
 class NotTaken(msgspec.Struct, frozen=True):
@@ -143,6 +145,7 @@ class NotTaken(msgspec.Struct, frozen=True):
 
 class Taken(msgspec.Struct):
     created: int = 0  # prompts, responses and batches of records that are new
+    corrected: int = 0  # those that count in place of what an import had told before
     known: int = 0  # those that had been there before
     repeated: bool = False  # its prompt was had from another session's file; what it caused is not taken twice
     refused: list[NotTaken] = []
@@ -153,7 +156,8 @@ class Taken(msgspec.Struct):
             self.refused.append(NotTaken(what, reply.message))
             self.repeated = what == "prompt" and reply.reason is Reason.CONFLICT
             return not self.repeated
-        self.created += reply.created
+        self.created += reply.created and not reply.corrected
+        self.corrected += reply.corrected
         self.known += not reply.created
         return True
 

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
 from itertools import islice, pairwise
+from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
@@ -39,10 +40,15 @@ class Capture(msgspec.Struct, frozen=True, array_like=True):
     sent_again: str | None = None  # equal for the times that an agent sent one prompt, where it tells each of them
 
 
+Copies = Mapping[UUID, Sequence[tuple[str, Capture]]]
+"""Of a capture those of the same prompt in other sessions; what was seen there of the prompt names them."""
+
+
 class CaptureGroup(msgspec.Struct):
     """Captures that are one prompt: at most one of each kind, but for a prompt that was sent again."""
 
     captures: list[Capture]
+    copies: list[tuple[str, Capture]] = []
     typed_during: str | None = None  # the prompt id of the turn that was running when this was typed
     made: list[Capture] = []  # what an agent wrote in a person's place until the next prompt, and a clear
 
@@ -206,6 +212,7 @@ def build_turns(
     *,
     openings: Mapping[UUID, Opening | None],
     taken_names: Set[str] = frozenset(),
+    copies: Copies = MappingProxyType({}),
 ) -> tuple[list[Turn], list[Aliases]]:
     """The turns of a session's tail, in time order, and the ids they answer to. `seen` is in time order.
 
@@ -215,7 +222,7 @@ def build_turns(
     if any(of_sub_agent(each.observation) for each in seen):
         return [], []
     named: list[tuple[UUID, CaptureGroup]] = []
-    for group in join_captures(captures, taken_names):
+    for group in _with_copies(join_captures(captures, taken_names), copies):
         # By the host's name, of which a group has its own.
         name, by_capture = group.host_prompt_id, turn_id_from_capture(group.lead.capture_id)
         named.append((by_capture if name is None else turn_id_from_host(agent_session_id, name), group))
@@ -223,12 +230,27 @@ def build_turns(
     turns, aliases = [], []
     for (turn_id, group), own in zip(named, _assign([group for _, group in named], seen, taken_names), strict=True):
         turns.append(_build(agent_session_id, turn_id, group, answers, own))
-        captured = [capture.capture_id for capture in (*group.captures, *group.made)]
-        ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
+        told = (*group.captures, *group.made, *(capture for _, capture in group.copies))
+        captured = [capture.capture_id for capture in told]
+        names = [(session, capture.host_prompt_id) for session, capture in group.copies]
+        elsewhere = [turn_id_from_host(*each) for each in names if each[1] is not None]
+        ids = {turn_id, *captured, *map(turn_id_from_capture, captured), *elsewhere}
         aliases.append(Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id))
     said = [(each.at_us, closing) for each in seen if (closing := _closing(each.observation)) is not None]
     said += [(capture.at_us, "clear") for capture in captures if _clears(capture)]
     return _with_openings(turns, sorted(said), openings), aliases
+
+
+def _with_copies(groups: list[CaptureGroup], copies: Copies) -> list[CaptureGroup]:
+    """A copy gives the kind of capture that its prompt lacks, and the ids by which it was known."""
+    for group in groups if copies else ():
+        own = (*group.captures, *group.made)
+        group.copies = [copy for capture in own for copy in copies.get(capture.capture_id, ())]
+        for _, capture in group.copies:
+            if group.lacks(capture.kind):
+                # Its name may be that of another prompt here.
+                group.captures.append(msgspec.structs.replace(capture, host_prompt_id=None))
+    return groups
 
 
 def of_sub_agent(observation: Observation) -> bool:
@@ -244,7 +266,8 @@ def _assign(groups: Sequence[CaptureGroup], seen: Seen, taken_names: Set[str]) -
     starts = [group.started_us for group in groups]
     by_host: dict[str, list[int]] = {}
     for index, group in enumerate(groups):
-        for name in (group.host_prompt_id, None if group.host_prompt_id else group.typed_during):
+        names = (group.host_prompt_id, None if group.host_prompt_id else group.typed_during)
+        for name in (*names, *(str(capture.capture_id) for _, capture in group.copies)):
             if name is not None:
                 by_host.setdefault(name, []).append(index)
     assigned: list[list[PlacedObservation]] = [[] for _ in groups]
@@ -317,7 +340,8 @@ def _answers(
     group: CaptureGroup, answers: Mapping[UUID, CapturedResponse], *, heard_live: bool
 ) -> list[CapturedResponse]:
     """The plugin's, else a transcript's that nothing told live; then what was answered to the agent's own words."""
-    told = [each for each in group.ranked if not (heard_live and each.kind == "transcript")]
+    captures = *group.ranked, *(capture for _, capture in group.copies)
+    told = [each for each in captures if not (heard_live and each.kind == "transcript")]
     own = [answers[capture.capture_id] for capture in told if capture.capture_id in answers]
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 

@@ -1,19 +1,21 @@
 """First pass: the changed tail of a session becomes turns and arcs, whatever the order of facts."""
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import chain
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.event import Span
 from aggregates.judging.rubric import Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.turn import CapturedResponse, Observation, Turn
-from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Capture, PlacedObservation, build_turns
+from aggregates.turns.turns import JOIN_WINDOW_US, NO_ACTIVITY, Aliases, Capture, Copies, PlacedObservation, build_turns
 from projections.facts.rows import BEGINNING_US, END_US, Rows, insert, priced
 from projections.facts.telemetry import line_counts
 from projections.reader import TextRef, bodies, json_array, pack, unpack
@@ -34,6 +36,8 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
     for session, at_us in chain(rows.touched_times, *found):
         if at_us is not None:
             earliest[session] = min(at_us, earliest.get(session, at_us))
+    for session, at_us in db.execute(_COPIED, (json_array(sorted(earliest.items())),)).fetchall():
+        earliest[session] = min(at_us, earliest.get(session, at_us))
     return earliest
 
 
@@ -48,11 +52,13 @@ _NAMING = _EARLIEST.format("observations", "prompt_id = k.value ->> 1")
 _NEAR = f"at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2"
 _ALIKE = _EARLIEST.format("captures", f"text_digest = k.value ->> 1 AND {_NEAR}")
 _ANSWERED = """
-SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k
-JOIN captures c ON c.capture_id = k.value
-LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_id = a.turn_id
+SELECT p.agent_session_id, p.begun_us FROM json_each(?) k JOIN placed_captures p ON p.capture_id = k.value
 """
-"""Where the turn of an answered capture begins; joined by name, that may be long before the capture."""
+# In other sessions the turns to which belongs what is told in a session from a time on.
+_COPIED = """
+SELECT p.agent_session_id, p.begun_us FROM json_each(?) k CROSS JOIN copies c ON c.agent_session_id = k.value ->> 0
+AND c.until_us > k.value ->> 1 JOIN placed_captures p ON p.capture_id = c.copy_of
+"""
 
 
 def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
@@ -91,7 +97,8 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     query = (
         "SELECT c.body FROM captures c LEFT JOIN turn_alias a ON a.alias_id = c.capture_id "
         "LEFT JOIN turns t ON t.turn_id = a.turn_id AND t.started_us < :start "
-        "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL"
+        "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL "
+        "AND coalesce(c.home, :session) = :session"
     )
     captures = bodies(db, Capture, query, {"session": session, "start": start_us})
     if not captures and start_us == BEGINNING_US:
@@ -105,11 +112,39 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     )
     taken = {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
     seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
+    copies, copied = _copies(db, session, captures)
+    seen = sorted([*seen, *copied], key=attrgetter("at_us", "record_id")) if copied else seen
     query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
-    rows = db.execute(query, (json_array([capture.capture_id for capture in captures]),))
+    told = [*captures, *(capture for found in copies.values() for _, capture in found)]
+    rows = db.execute(query, (json_array([capture.capture_id for capture in told]),))
     answers = {UUID(capture_id): priced(CapturedResponse, body, price) for capture_id, body, price in rows}
     openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
-    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
+    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken, copies=copies)
+
+
+def _copies(
+    db: sqlite3.Connection, session: str, captures: Sequence[Capture]
+) -> tuple[Copies, list[PlacedObservation]]:
+    """What other sessions tell of the prompts that these captures are, and what was seen of them there."""
+    among = {"session": session, "ids": json_array([capture.capture_id for capture in captures])}
+    query = (
+        "SELECT c.copy_of, c.agent_session_id, c.body FROM copies c "
+        "WHERE c.home = :session AND c.copy_of IN (SELECT value FROM json_each(:ids)) ORDER BY c.at_us, c.capture_id"
+    )
+    copies: dict[UUID, list[tuple[str, Capture]]] = {}
+    for first, told_in, body in db.execute(query, among):
+        copies.setdefault(UUID(first), []).append((told_in, unpack(body, Capture)))
+    seen: list[PlacedObservation] = []
+    query = (
+        "SELECT min(c.capture_id), c.at_us, c.record_id, c.position, c.body, c.price FROM copied c "
+        "WHERE c.home = :session AND c.copy_of IN (SELECT value FROM json_each(:ids)) AND c.superseded = 0 "
+        "AND c.told_at_home IS NOT 1 GROUP BY c.place"
+    )
+    for copy, *row in db.execute(query, among) if copies else ():
+        told = _placed([row])[0]
+        if told.observation.kind not in NO_ACTIVITY:
+            seen.append(replace(told, observation=replace(told.observation, prompt_id=copy)))
+    return copies, seen
 
 
 def _tail_observations(
@@ -121,6 +156,7 @@ def _tail_observations(
         f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
         "AND t.host_prompt_id = o.prompt_id AND +t.started_us < :start "  # the plus: by the name, not by the time
         "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 "
+        "AND o.rowid NOT IN (SELECT place FROM copied WHERE agent_session_id = :session) "
         "AND (t.turn_id IS NULL OR o.prompt_id IN (SELECT value FROM json_each(:taken)))"
     )
     by_name = (
@@ -129,9 +165,13 @@ def _tail_observations(
     )
     bound = {"session": session, "start": start_us, "hosts": json_array(hosts), "taken": json_array(sorted(taken))}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
-    seen = [PlacedObservation(at_us, name, place, priced(Observation, *told)) for at_us, name, place, *told in rows]
+    seen = _placed(rows)
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
+
+
+def _placed(rows: Iterable[tuple[Any, ...]]) -> list[PlacedObservation]:
+    return [PlacedObservation(at_us, name, place, priced(Observation, *told)) for at_us, name, place, *told in rows]
 
 
 def _write_turns(
@@ -227,6 +267,9 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
 
 # What people and text models said of the turns of a session, by the turns that their captures belong to now.
 
+_SESSIONS = "SELECT value FROM json_each(:sessions)"
+_TOLD_IN = f"({_SESSIONS} UNION SELECT agent_session_id AS value FROM copies WHERE home IN ({_SESSIONS}))"
+
 
 def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
@@ -265,11 +308,11 @@ def _judged(db: sqlite3.Connection, sessions: Collection[str], which: str) -> li
     """The gateway's before those of one's own agent, which stand, each in the order of the log; packed, for of a long
     session most are about other sub-sessions."""
     query = (
-        "SELECT a.turn_id, j.position, j.body FROM json_each(?) i "
+        f"SELECT a.turn_id, j.position, j.body FROM {_TOLD_IN} i "
         "CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
         f"JOIN turn_alias a ON a.alias_id = j.capture_id WHERE {which} ORDER BY j.own, j.position"
     )
-    rows = db.execute(query, (json_array(sorted(sessions)),))
+    rows = db.execute(query, {"sessions": json_array(sorted(sessions))})
     return [(UUID(turn_id), position, body) for turn_id, position, body in rows]
 
 
@@ -286,8 +329,9 @@ def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
 
 def override_words(db: sqlite3.Connection, sessions: Collection[str]) -> list[OverrideWord]:
     query = (
-        "SELECT a.turn_id, c.topic, c.said, c.position FROM json_each(?) i "
+        f"SELECT a.turn_id, c.topic, c.said, c.position FROM {_TOLD_IN} i "
         "CROSS JOIN corrections c ON c.agent_session_id = i.value JOIN turn_alias a ON a.alias_id = c.capture_id "
         "ORDER BY c.position"
     )
-    return [OverrideWord(UUID(row[0]), *row[1:]) for row in db.execute(query, (json_array(sorted(sessions)),))]
+    rows = db.execute(query, {"sessions": json_array(sorted(sessions))})
+    return [OverrideWord(UUID(row[0]), *row[1:]) for row in rows]

@@ -16,7 +16,7 @@ from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, fore
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import SKEW_US, CapturedResponse, Observation
 from aggregates.turns.turns import Capture
-from projections.reader import owner, pack, table_names, types_of, unpack
+from projections.reader import on_conflict, owner, pack, table_names, types_of, unpack
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62  # before and after every time that can be captured
@@ -70,40 +70,12 @@ class Rows(msgspec.Struct):
             getattr(self, name).extend(getattr(other, name))
 
 
-def _replacing(columns: str, where: str, *others: str) -> str:
-    values = ", ".join([*(f"{name} = excluded.{name}" for name in columns.split()), *others])
-    return f"ON CONFLICT DO UPDATE SET {values} WHERE {where}"
-
-
 _BILLED = Usage.__struct_fields__
-_COUNTED = _BILLED[:4]
-_MORE_TOKENS = "({}) > ({})".format(
-    *(", ".join(f"coalesce({row}{name}, -1)" for name in _COUNTED) for row in ("excluded.", ""))
-)
-_CONFLICTS = {
-    "arrivals": _replacing("last_us", "excluded.last_us > last_us"),
-    "observations": _replacing("prompt_id position body price twin rank", "excluded.body > body"),
-    "requests": _replacing(
-        f"{' '.join(_BILLED)} model cost_usd_nano cost_kind catalog_revision position",
-        _MORE_TOKENS,
-        "changed_position = max(changed_position, excluded.changed_position)",
-    ),
-    # Of two answers the later one: the time stands first in the body.
-    "answers": _replacing("agent_session_id content_digest received_at_us position body price", "excluded.body > body"),
-    # How a call ended may stand in a line that an earlier import had not.
-    "telemetry_records": _replacing("ok duration_ms position", "ok IS NULL AND excluded.ok IS NOT NULL"),
-    "corrections": _replacing("position said", "excluded.position > position"),
-    "judge_answers": _replacing("position body", "excluded.position > position"),
-    # A report that was begun again is shown from when it was first begun.
-    "report_steps": _replacing("at_us position body", "excluded.position < position"),
-    "flags": _replacing("detected_at_us details", "excluded.detected_at_us < detected_at_us"),
-}
-"""What happens to a row whose key is there already, whatever the order of facts; of any other table it stays."""
 
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
     for table in table_names():
-        insert(db, table, getattr(rows, table, ()), _CONFLICTS.get(table, "ON CONFLICT DO NOTHING"))
+        insert(db, table, getattr(rows, table, ()), f"ON CONFLICT DO {on_conflict(table)}")
     for statement in _OF_OLDER_READERS:
         db.executemany(statement, rows.formers)
 
@@ -133,7 +105,7 @@ def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
 
 def add_capture(rows: Rows, session: str, capture: Capture) -> None:
     known_by = capture.at_us, capture.host_prompt_id, capture.text_digest, int(capture.kind == "plugin")
-    rows.captures.append((str(capture.capture_id), session, *known_by, pack(capture)))
+    rows.captures.append((str(capture.capture_id), session, *known_by, pack(capture), None, None))
     rows.touched_times.append((session, capture.at_us))
     if capture.host_prompt_id is not None:
         rows.touched_hosts.append((session, capture.host_prompt_id))
@@ -221,7 +193,7 @@ def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage
 
 
 def answer_price(book: PriceBook | None, answer: CapturedResponse, at_us: int) -> Price | None:
-    usage = Usage(*(getattr(answer, name) for name in _COUNTED))
+    usage = Usage(*(getattr(answer, name) for name in _BILLED[:4]))
     return None if answer.cost_usd_nano is not None else price_of(book, answer.model, at_us, usage)
 
 
@@ -279,6 +251,7 @@ def reprice(db: sqlite3.Connection, repricings: Iterable[Reprice], rows: Rows) -
 _TYPES: dict[str, type[str] | type[int]] = {"TEXT": str, "INTEGER": int}
 _FLAGS = dict.fromkeys(("failed", "sidechain", "superseded"), bool)
 COLUMNS = {"organization_id": str} | {name: _TYPES[kind] for name, kind in types_of("requests").items()} | _FLAGS
+del COLUMNS["account"]
 """What the archive takes of each row, the organization first: ids, numbers, flags and the model's name; no words."""
 
 _CHANGED = (

@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from hashlib import blake2b
+from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -13,9 +14,9 @@ from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
 from aggregates.turns.turn import Observation, observe
-from aggregates.turns.turns import Capture, PlacedObservation, of_sub_agent
+from aggregates.turns.turns import LEADING, Capture, PlacedObservation, of_sub_agent
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, price_of, trusted
-from projections.reader import json_array, owner, pack
+from projections.reader import json_array, owner, pack, unpack
 
 REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
@@ -36,6 +37,7 @@ class _Batch(NamedTuple):
     signal: str
     agent_session_id: str | None
     position: int
+    version: int
 
 
 def add_records(
@@ -43,7 +45,7 @@ def add_records(
 ) -> None:
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-    batch = _Batch(*owner(event.scope), signal, session, position)
+    batch = _Batch(*owner(event.scope), signal, session, position, event.decoder_version)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
@@ -68,7 +70,7 @@ def add_records(
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
             placed = PlacedObservation(at_us, record.record_id, position, seen)
-            prompt_id = _observe(rows, session, record, placed, price)
+            prompt_id = _observe(rows, session, record, placed, price, batch)
             touched.append((BEGINNING_US if of_sub_agent(seen) else at_us, prompt_id))
     if session is not None and touched:
         rows.touched_times.append((session, min(at_us for at_us, _ in touched)))
@@ -87,17 +89,21 @@ def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> 
     named = record.prompt_id, record.request_id, int(record.kind == "error"), int(record.sidechain)
     told = record.cost_usd_nano, None if record.cost_usd_nano is None else REPORTED, None
     cost = told if price is None else (price.cost_usd_nano, price.kind, price.catalog_revision)
-    return *key, *named, *_MEASURED(record), *cost, 0, batch.position, batch.position
+    return *key, *named, *_MEASURED(record), *cost, 0, batch.position, batch.position, _account(record, batch)
 
 
-def _observe(rows: Rows, session: str, record: Record, placed: PlacedObservation, price: Price | None) -> str | None:
+def _observe(
+    rows: Rows, session: str, record: Record, placed: PlacedObservation, price: Price | None, batch: _Batch
+) -> str | None:
     """The host's name of the prompt that it belongs to, if it told one."""
     at_us, seen = placed.at_us, placed.observation
     prompt_id = host_name(seen.prompt_id, session)
-    duplicate = _duplicate_key(record)
+    duplicate = _duplicate_key(record, batch)
     given = None if price is None else pack(price)
     key = session, at_us, record.record_id
-    rows.observations.append((*key, prompt_id, placed.position, pack(seen), given, duplicate, _rank(record), 0))
+    rows.observations.append(
+        (*key, prompt_id, placed.position, pack(seen), given, duplicate, _rank(record), 0, _account(record, batch))
+    )
     if duplicate is not None:
         rows.touched_duplicates.append((session, duplicate))
     if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
@@ -129,12 +135,15 @@ def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
             rows.touched_times.append((event.agent_session_id, at_us))
 
 
-def _duplicate_key(record: Record) -> str | None:
+def _duplicate_key(record: Record, batch: _Batch) -> str | None:
     """Equal for two reports of one thing: by its name, else by what such reports have in common (see `UNNAMED`)."""
     if record.name == STOP_FAILURE:
         return None
     field = _NAMES.get(record.kind)
     name = None if field is None else getattr(record, field)
+    if name is not None and field == "request_id":  # a provider's own, whichever of the developer's sessions tells it
+        named = f"{batch.organization_id}/{batch.developer_id}/{record.kind}/{name}"
+        return OF_ANY_SESSION + blake2b(named.encode(), digest_size=12).hexdigest()
     if name is not None:
         return f"{record.kind}:{name}"
     match record.kind:
@@ -157,27 +166,23 @@ def _rank(record: Record) -> int:
     return 2 * bare + (record.origin is None)
 
 
-_COUNTED = """
-SELECT at_us, record_id, position, meaning, CASE
-    WHEN temporality IS NOT 'cumulative' OR before IS NULL OR before > value THEN value ELSE value - before END
-FROM (
-    SELECT at_us, record_id, position, meaning, temporality, value,
-        lag(value) OVER (PARTITION BY series, start_us ORDER BY at_us, record_id) AS before
-    FROM metric_points
-    WHERE agent_session_id = :session AND meaning IN ('lines_added', 'lines_removed') AND value IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM edit_details WHERE agent_session_id = :session)
-)
-WHERE at_us >= :start_us ORDER BY at_us, record_id
-"""
-"""Changed lines since the point before, by an agent's counter; a cumulative series that falls starts from nothing."""
+def _account(record: Record, batch: _Batch) -> int:
+    """How much it tells: by a newer reader more, else by its tokens, or by what is known of a call."""
+    known = sum(getattr(record, name) or 0 for name in _BILLED[:4])
+    if record.kind == "tool":
+        known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
+    return (batch.version << _ACCOUNT_BITS) + known
 
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
-    """The counts from a time on; none where a tool call of the session told its lines."""
-    found = db.execute(_COUNTED, {"session": session, "start_us": start_us})
+    """The counts of changed lines from a time on; none where a tool call of the session told its lines."""
+    query = (
+        "SELECT at_us, record_id, position, meaning, counted FROM line_counts WHERE agent_session_id = :session "
+        "AND at_us >= :start AND :session NOT IN (SELECT agent_session_id FROM edit_details) ORDER BY at_us, record_id"
+    )
     return [
         PlacedObservation(at_us, name, position, Observation(kind="lines", **{meaning: round(count)}))
-        for at_us, name, position, meaning, count in found
+        for at_us, name, position, meaning, count in db.execute(query, {"session": session, "start": start_us})
     ]
 
 
@@ -190,23 +195,31 @@ def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
 
 
 # One request, tool call or refusal that was reported twice counts once: an agent's own log and its transcript both
-# tell of it, under the same request or call id. Which report counts does not depend on which came first: the better
-# rank, then the later time, then the id. Codex and Gemini name no requests, and Gemini no calls. There the k-th report
-# of one source is the k-th alike of the other: what is alike stands in the key, and the two lie close in time.
+# tell of it, under the same request or call id; a fork or a resumed session tells the requests of another again. Which
+# report counts does not depend on which came first: the better rank, then the larger account, then the earlier time.
+# Codex and Gemini name no requests, and Gemini no calls. There the k-th report of one source is the k-th alike of the
+# other: what is alike stands in the key, and the two lie close in time.
 
+OF_ANY_SESSION = "@"  # a key that begins with this is sought over all sessions of its developer
 UNNAMED = "~"  # a key that begins with this says what a report is like, and not which thing it tells of
 _CLOSE_US = 2 * 60 * 1_000_000
 
 
+_ACCOUNT_BITS = 48  # above them stands the version of the reader
+
+
 class _Report(NamedTuple):
+    session: str
     at_us: int
     record_id: str
     position: int
     rank: int
+    account: int
+    superseded: int
 
     @property
-    def order(self) -> tuple[int, int, str]:
-        return self.rank, -self.at_us, self.record_id
+    def order(self) -> tuple[int, int, int, str, str]:
+        return self.rank, -self.account, self.at_us, self.record_id, self.session
 
     @property
     def by_transcript(self) -> bool:
@@ -215,38 +228,46 @@ class _Report(NamedTuple):
 
 
 _REPORTED_TWICE = """
-SELECT o.twin, o.at_us, o.record_id, o.position, o.rank FROM json_each(:keys) k
-CROSS JOIN observations o ON o.agent_session_id = :session AND o.twin = k.value
-WHERE EXISTS (SELECT 1 FROM observations c WHERE c.agent_session_id = :session AND c.twin = k.value LIMIT 1 OFFSET 1)
-AND (k.value NOT LIKE '~%' OR (SELECT count(DISTINCT c.rank % 2) FROM observations c
-    WHERE c.agent_session_id = :session AND c.twin = k.value) > 1)
+SELECT o.twin, o.agent_session_id, o.at_us, o.record_id, o.position, o.rank, o.account, o.superseded
+FROM json_each(:keys) k CROSS JOIN observations o ON o.twin = k.value AND {own}
+WHERE EXISTS (SELECT 1 FROM observations o WHERE o.twin = k.value AND {own} LIMIT 1 OFFSET 1)
+AND (k.value NOT LIKE '~%' OR (SELECT count(DISTINCT o.rank % 2) FROM observations o
+    WHERE o.twin = k.value AND {own}) > 1)
 ORDER BY 1
 """
 """Mostly a key has one report, which an index alone tells."""
 
 
 def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -> list[tuple[str, int]]:
-    """Mark what another report supersedes; (session, time) of every report of a key that has more than one."""
-    by_session: dict[str, set[str]] = {}
+    """Mark what another report supersedes; (session, time) of every report that may count otherwise than before."""
+    by_session: dict[str | None, set[str]] = {}
     for session, key in keys:
-        by_session.setdefault(session, set()).add(key)
+        by_session.setdefault(None if key.startswith(OF_ANY_SESSION) else session, set()).add(key)
     touched: list[tuple[str, int]] = []
-    for session, some in by_session.items():
-        rows = db.execute(_REPORTED_TWICE, {"session": session, "keys": json_array(sorted(some))}).fetchall()
+    for told_in, some in by_session.items():
+        query = _REPORTED_TWICE.format(own="true" if told_in is None else "o.agent_session_id = :session")
+        rows = db.execute(query, {"session": told_in, "keys": json_array(sorted(some))}).fetchall()
         for key, reported in groupby(rows, key=itemgetter(0)):
             reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
+            changed: list[_Report] = []
             if key.startswith(UNNAMED):
                 # One counts unless it is the worse of a pair; a pair may change when an earlier report comes late.
                 worse, since = _worse(reports), max(report.position for report in reports)
                 for report in reports:
-                    _write(db, session, report, report in worse, since)
+                    _write(db, report, report in worse, since)
+                changed = reports
             else:
                 # The first counts, with its own passes. Another stopped counting where the first better one stood.
-                for index, report in enumerate(reports[1:], 1):
-                    since = max(report.position, min(better.position for better in reports[:index]))
-                    apart = not report.record_id.startswith(f"{reports[0].record_id}#")
-                    _write(db, session, report, apart, since)
-            touched += [(session, report.at_us) for report in reports]
+                counted = next((each for each in reports if "#" not in each.record_id), reports[0])
+                passes = f"{counted.record_id}#"
+                for report in reports:
+                    own_pass = report.session == counted.session and report.record_id.startswith(passes)
+                    apart = report is not counted and not own_pass
+                    if apart != report.superseded:
+                        better = [each.position for each in reports if each.order < report.order]
+                        _write(db, report, apart, max(report.position, min(better, default=0)), counted)
+                        changed.append(report)
+            touched += [(report.session, report.at_us) for report in changed]
     return touched
 
 
@@ -265,9 +286,52 @@ def _worse(reports: Sequence[_Report]) -> set[_Report]:
     return worse
 
 
-def _write(db: sqlite3.Connection, session: str, report: _Report, superseded: bool, since: int) -> None:
-    told = {"session": session, "at_us": report.at_us, "id": report.record_id, "since": since, "superseded": superseded}
-    where = "WHERE agent_session_id = :session AND at_us = :at_us AND record_id = :id"
-    changed = "changed_position = max(changed_position, :since)"
+def _write(
+    db: sqlite3.Connection, report: _Report, superseded: bool, since: int, counted: _Report | None = None
+) -> None:
+    where = "WHERE agent_session_id = :session AND at_us = :at_us AND record_id = :record_id"
+    told = report._asdict() | {"since": since, "superseded": superseded}
     db.execute(f"UPDATE observations SET superseded = :superseded {where}", told)
-    db.execute(f"UPDATE requests SET superseded = :superseded, {changed} {where}", told)
+    # What is told of one time in two sessions is one row among the requests.
+    if counted is None or not superseded or report.order[2:4] != counted.order[2:4]:
+        changed = "changed_position = max(changed_position, :since)"
+        db.execute(f"UPDATE requests SET superseded = :superseded, {changed} {where}", told)
+
+
+# One prompt, wherever it was told: captures of one prompt in several sessions of a developer name the one that counts.
+# They are one where two of three agree: the host's name of the prompt, its text, a request that it led to. It counts in
+# the session that a plugin names, else a transcript, else telemetry; among equal ones in that of the earliest capture.
+
+
+def link_copies(db: sqlite3.Connection, rows: Rows) -> None:
+    """Find the captures that are one prompt with these new ones, or by these new requests; note whose turns change."""
+    new = json_array([row[0] for row in rows.captures])
+    keys = {key for _, key in rows.touched_duplicates if key.startswith(OF_ANY_SESSION)}
+    query = "SELECT r.twin FROM json_each(?) k CROSS JOIN late_requests r ON r.capture_id = k.value"
+    keys |= {key for (key,) in db.execute(query, (new,))}
+    by_name = "SELECT n.* FROM json_each(?) k CROSS JOIN namesakes n ON n.capture_id = k.value"
+    by_request = "SELECT a.sign, a.capture_id FROM json_each(?) k CROSS JOIN askings a ON a.twin = k.value"
+    alike: dict[str, set[str]] = {}
+    for sign, capture in chain(db.execute(by_name, (new,)), db.execute(by_request, (json_array(sorted(keys)),))):
+        alike.setdefault(sign, set()).add(capture)
+    for captures in alike.values():
+        _unite(db, rows, captures)
+
+
+def _unite(db: sqlite3.Connection, rows: Rows, captures: Iterable[str]) -> None:
+    """All of them, and what any of them was known to be a copy of, become copies of the one that counts."""
+    query = (
+        "SELECT c.agent_session_id, r.capture_id, r.agent_session_id, r.body FROM json_each(?) k "
+        "JOIN captures c ON c.capture_id = k.value JOIN captures r ON r.capture_id = coalesce(c.copy_of, c.capture_id)"
+    )
+    found = db.execute(query, (json_array(sorted(captures)),)).fetchall()
+    roots = {row[1:] for row in found}
+    if len(roots) > 1 and len({session for session, *_ in found}) > 1:
+        told = [(unpack(body, Capture), session, name) for name, session, body in roots]
+        *_, home, first = min((LEADING.index(each.kind), each.at_us, home, name) for each, home, name in told)
+        changed = sorted(name for name, *_ in roots)
+        among = "(SELECT value FROM json_each(:roots))"
+        update = "UPDATE captures SET copy_of = :first, home = :home WHERE capture_id <> :first AND "
+        named = {"first": first, "home": home, "roots": json_array(changed)}
+        db.execute(f"{update} (capture_id IN {among} OR copy_of IN {among})", named)
+        rows.touched_captures += changed

@@ -211,6 +211,8 @@ class TranscriptReader(Reader):
                 self._running = {call_id: call for call_id, call in self._running.items() if call.sidechain}
             known = self._requests[key] = request
             self._add(request)
+        elif told.session != self._session and self._open.prompt and self._seen.add("copied", (self._session, key)):
+            self._add(request)  # a copied prompt is known as one by its requests
         if known is not None and (refused or told is None or request.tokens >= told.tokens):
             known.drafts = request.drafts
             self._seen.told[key] = Told(request.tokens, self._session, at_us, request.drafts[0].record.prompt_id)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Reply
-from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, READER_VERSION, Exchange, NotTaken, Taken
 from svc.connect.connections import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
@@ -64,6 +64,7 @@ class ImportReport:
     unfinished: int = 0  # exchanges that were still being written; the next run takes them
     repeated: int = 0  # prompts that an earlier run had from another session's file: what they caused is there
     created: int = 0  # prompts, responses and batches of records that are new
+    corrected: int = 0  # those that count in place of what an earlier run had told
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
@@ -72,6 +73,7 @@ class ImportReport:
         for taken in found:
             exchange, file, whole = waiting.popleft()
             self.created += taken.created
+            self.corrected += taken.corrected
             self.known += taken.known
             for each in taken.refused:
                 what = f"{each.what} {'in' if each.what == 'response' else 'of'} {exchange.agent_session_id}"
@@ -157,12 +159,13 @@ class Elsewhere:
             piece = replace(piece, drafts=exchange.drafts[start : start + BATCH_RECORDS_MAX])
             (taken,) = await self._sent([msgspec.json.encode(piece)])
             whole.created += taken.created
+            whole.corrected += taken.corrected
             whole.known += taken.known
             whole.refused += taken.refused
             whole.repeated = taken.repeated
             if taken.repeated:
                 break
-            piece = Exchange(exchange.agent_session_id)
+            piece = replace(exchange, prompt=None, answer=None)
         return whole
 
     async def _sent(self, exchanges: list[bytes]) -> list[Taken]:
@@ -232,8 +235,8 @@ async def import_into(
             # Files are large and disks slow: they are read beside the loop.
             while exchange := await trio.to_thread.run_sync(next, exchanges, None):
                 whole = exchange.finished or now_us - exchange.last_us >= QUIET_US
-                sent = Exchange(exchange.agent_session_id, exchange.prompt)
-                sent = replace(sent, answer=exchange.answer, drafts=exchange.drafts) if whole else sent
+                sent = replace(exchange, reader_version=READER_VERSION)
+                sent = sent if whole else replace(sent, answer=None, drafts=())
                 report.prompts += sent.prompt is not None
                 waiting.append(Sent(sent, name, whole))
                 report.heard(waiting, await destination.take(sent), largest)

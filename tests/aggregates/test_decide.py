@@ -82,6 +82,8 @@ ANSWERED, UNNAMED = (PROMPT, RESPONSE), _of(RESPONSE, response_operation_id=None
 IN_FILE = _of(PROMPT, source="codex-transcript", submitted_at_us=5)
 READ_ANEW = _of(IN_FILE, prompt_id=SECOND_ID, former_prompt_id=PROMPT_ID)
 SAID_LATER = _of(RESPONSE, content=replace(RESPONSE.content, response_text="Really done."), responded_at_us=9)
+READ = _of(RECORDS, raw=None)
+GROWN = _of(READ, records=tuple(replace(each, duration_ms=77) for each in RECORDS.records))
 NOTHING: tuple[AnyCommand, ...] = ()
 
 
@@ -103,7 +105,9 @@ NOTHING: tuple[AnyCommand, ...] = ()
             *(ANSWERED, _of(RESPONSE, response_operation_id="op-2"), "OperationClaimed", Done(False, PROMPT_ID)),
         ),
         "again at another time": (ANSWERED, _of(RESPONSE, responded_at_us=9), "", Done(False, PROMPT_ID)),
-        "in a file, what was said later": ((IN_FILE, RESPONSE), SAID_LATER, "PromptAnswered", Done(True, PROMPT_ID)),
+        "in a file, what was said later": (
+            *((IN_FILE, RESPONSE), SAID_LATER, "PromptAnswered", Done(True, PROMPT_ID, corrected=True)),
+        ),
         "and not what was said before": ((IN_FILE, SAID_LATER), RESPONSE, "", Done(False, PROMPT_ID)),
         "a prompt under its former id": ((IN_FILE,), READ_ANEW, "", Done(False, PROMPT_ID)),
         "another that had this id": (
@@ -121,6 +125,8 @@ NOTHING: tuple[AnyCommand, ...] = ()
         "a batch after a prompt": ((PROMPT,), RECORDS, "RecordsCaptured", Done(True)),
         "a prompt after a batch": ((RECORDS,), PROMPT, "PromptCaptured", Done(True, PROMPT_ID)),
         "a batch again": ((RECORDS,), RECORDS, "", Done(False)),
+        "its records with more to tell": ((READ,), GROWN, "RecordsCaptured", Done(True, corrected=True)),
+        "and again, with more or less": ((READ, GROWN, READ), GROWN, "", Done(False)),
         "other records": ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), "RecordsCaptured", Done(True)),
         "another session": (
             *((RECORDS,), _of(RECORDS, agent_session_id="session-2"), "SessionClaimed RecordsCaptured", Done(True)),

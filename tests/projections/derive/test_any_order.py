@@ -271,6 +271,23 @@ def late(story: str) -> Log:
         "an end of an earlier prompt": ("ask@0=0#first ask@60=3 ask@120=8 leaves@240#first ask@180=1", "4:0", "end"),
         "a joined prompt's answer": ("log@0=0#one ask@60=3 ask@120=8 ask@180=0#one answer@181", "3:5", "-"),
         "a prompt that a plugin, a log and a transcript tell": ("ask@0=0 log@0.1=0 read@0.2=0", "1:0", "-"),
+        # One prompt, wherever it was told: two of its name, its text and a request are the same.
+        "told in another session": ("2log@0.1=0#p 2again@1.1#p ask@0=0#p again@1#p", "1:100", "-"),
+        "without its text there": ("ask@0=0#p again@1#p 2log@0.1#p 2again@1.1#p", "1:100", "-"),
+        "its work told only there": ("ask@0=0#p 2log@0.1=0#p 2edit@1#p 2request@2#p 2ask@3=3#q", "1:100 1:0", "- -"),
+        "a name of two texts": ("ask@0=0#p 2ask@5=3#p 2request@6#p", "1:0 1:100", "- -"),
+        "copied with its requests": (
+            "2read@60=0 2again@61 2read@62=3 read@0=0 again@1 stop@2 2stop@61",
+            "1:100 1:0",
+            "- -",
+        ),
+        "a text again": ("read@0=0 request@1 2read@60=0 2request@61", "1:100 1:100", "- -"),
+        "in three": (
+            "3log@0.2=0#p 3edit@0.3 2read@0.1=0#p 2again@1#p ask@0=0#p 2again@0.5 3read@9=3",
+            "1:100 1:0",
+            "- -",
+        ),
+        "a word about a copy": ("2read@5=0 2join@5 2again@6 read@0=3 read@1=0 again@2", "2:100", "-"),
     },
 )
 def test_what_comes_late_leaves_the_tables_of_a_replay(story: str, turns: str, closings: str) -> None:

@@ -77,11 +77,11 @@ def account(number: int, second: float, output: int, **fields: Any) -> dict[str,
                 user("o1", 9, "own", sessionId="copy"),
                 account(3, 10, 8, sessionId="copy"),
             ],
-            [(SESSION, 2, 4), (SESSION, 2, 8)],
+            [(SESSION, 2, 4), (SESSION, 2, 8), ("copy", 10, 8)],
         ),
         (
             [GO, account(1, 1, 9), user("o1", 9, "own", sessionId="copy"), account(2, 1, 2, sessionId="copy")],
-            [(SESSION, 1, 9)],
+            [(SESSION, 1, 9), ("copy", 1, 2)],
         ),
     ],
 )
