@@ -343,7 +343,8 @@ def _answers(
     captures = *group.ranked, *(capture for _, capture in group.copies)
     told = [each for each in captures if not (heard_live and each.kind == "transcript")]
     own = [answers[capture.capture_id] for capture in told if capture.capture_id in answers]
-    return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
+    made = (each.capture_id for each in group.made if not _clears(each))  # what is said to a clear answers nothing
+    return own[:1] + [answers[capture_id] for capture_id in made if capture_id in answers]
 
 
 Closing = Literal["clear", "end"]

@@ -82,7 +82,7 @@ class Reads:
     async def _sub_sessions(self, person: Person, session: Session) -> None:
         """Every prompt stands in one sub-session, every request in a sum, and goals are cut where it was scripted."""
         rows = await self._goals(person, agent_session_id=session.name)
-        names = [turn.name for turn in session.turns if turn.name in person.sure.prompts()]
+        names = [turn.name for turn in session.prompts if turn.name in person.sure.prompts()]
         same(f"turns of {session.name}", sum(row["turns"] for row in rows), len(names))
         usage = model.of_session(person, session.name)
         tokens = sum(row["total_tokens"] or 0 for row in rows)
@@ -94,7 +94,7 @@ class Reads:
         await self._prompts(person, session, rows)
         if person.is_whole(session):
             by_start = sorted(rows, key=lambda row: (row["started_at"], row["sub_session_id"]))
-            arcs = Counter(turn.arc for turn in session.turns)
+            arcs = Counter(turn.arc for turn in session.prompts)
             scripted = [arcs[arc] for arc in sorted(arcs)]
             same(f"turns of each goal of {session.name}", [row["turns"] for row in by_start], scripted)
             self.checked["scripted boundaries"] += 1
@@ -104,7 +104,7 @@ class Reads:
         for row in rows:
             path = f"score_v3/sub-sessions/{row['sub_session_id']}/prompts"
             told += [(each["prompt_text"], each["response_text"]) for each in await self.get(person, path)]
-        asked = [turn for turn in session.turns if turn.name in person.sure.prompts()]
+        asked = [turn for turn in session.prompts if turn.name in person.sure.prompts()]
         answers = person.sure.answers
         expected = [(turn.text, turn.answer.text if turn.name in answers else None) for turn in asked]
         same(f"prompts of {session.name}", sorted(told, key=str), sorted(expected, key=str))
@@ -152,11 +152,11 @@ class Reads:
     async def meanwhile(self, person: Person, session: Session) -> None:
         """While things are on their way: all that was acknowledged before is there, and nothing that was never sent."""
         before = {record.nonce for record in session.records if record.nonce in person.sure.records}
-        prompts = {turn.name for turn in session.turns if turn.name in person.sure.prompts()}
+        prompts = {turn.name for turn in session.prompts if turn.name in person.sure.prompts()}
         told = [_nonce(row) for row in await self._logged(person, session, 1_000)]
         after = {record.nonce for record in session.records if record.nonce in person.sent.records}
         turns = sum(row["turns"] for row in await self._goals(person, agent_session_id=session.name))
-        most = sum(turn.name in person.sent.prompts() for turn in session.turns)
+        most = sum(turn.name in person.sent.prompts() for turn in session.prompts)
         if len(told) != len(set(told)) or not before <= set(told) <= after:
             raise Divergence(f"records of {session.name}: {sorted(told)} is not between {before} and {after}")
         if not len(prompts) <= turns <= most:

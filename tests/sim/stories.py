@@ -78,6 +78,11 @@ class Session(msgspec.Struct, frozen=True):
     turns: tuple[Turn, ...]
     records: tuple[Record, ...]
 
+    @property
+    def prompts(self) -> list[Turn]:
+        """Those in which something was asked: a clear is nobody's prompt."""
+        return [turn for turn in self.turns if not turn.text.startswith("/")]
+
 
 def price_nano(model: str | None, at_input: int, at_output: int) -> int | None:
     if model not in PRICED:

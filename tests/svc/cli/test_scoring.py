@@ -198,5 +198,6 @@ def test_a_cost_says_whether_there_was_more(goals: list[tuple[float | None, int]
     """Half a dollar is known of what has no price for some requests; who asked nothing leaves nothing open."""
     known = {"lowerBoundCostUsd": 0.5}
     least: dict[str, None] = {"lowerBoundCostUsd": None}
-    told = [{"costUsd": cost, "unpricedRequests": of, **(known if of else least)} for cost, of in goals]
+    exact = {"lowerBoundRequests": 0, "upperBoundRequests": 0}
+    told = [{"costUsd": cost, "unpricedRequests": of, **exact, **(known if of else least)} for cost, of in goals]
     assert cost_told(told) == said
