@@ -110,7 +110,7 @@ What = Literal["prompt", "response", "records", "exchange"]  # a part, or where 
 
 
 class TypedPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    line_id: Id  # the id of the line it was first written on, whichever session's file repeats it
+    line_id: Id  # the id of the line it was first written on, unlike that of a copy in another session
     text: Annotated[str, msgspec.Meta(pattern=r"\S")]
     at_us: Instant
     host_prompt_id: Id | None = None

@@ -137,7 +137,9 @@ class TranscriptReader(Reader):
         claimed = not made and line.prompt_id and self._seen.add("host prompt", (self._session, line.prompt_id))
         if line.type == "attachment":
             at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
-        self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
+        # A copy in another session is told under an id of its own, and known as one by its requests.
+        told = text, at_us, line.prompt_id if claimed else None, line.cwd
+        self._ask(TypedPrompt(f"{self._session}:{line.uuid}", *told, former_id=line.uuid))
 
     def _begin(self, item: Note | ToolCall) -> None:
         """What comes after it is the last thing that its exchange led to."""

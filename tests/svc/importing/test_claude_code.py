@@ -129,7 +129,7 @@ def test_a_fork_that_says_where_it_comes_from_counts_for_the_original() -> None:
     fork = {"sessionId": "first", "messageUuid": "u1"}
     (exchange,) = read(user("copy", 0, "go", forkedFrom=fork))
     assert exchange.prompt is not None
-    assert (exchange.agent_session_id, exchange.prompt.line_id) == ("first", "u1")
+    assert (exchange.agent_session_id, exchange.prompt.line_id) == ("first", "first:u1")
 
 
 def test_a_file_that_changes_its_session_is_cut_there() -> None:

@@ -14,9 +14,11 @@ from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCa
 from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
+from projections.derive.sessions import session_turns
 from svc.importing import lines as transcript_lines
 from tests.support import imported
 from tests.support.basics import BEN
+from tests.support.facts import Placed, project
 from tests.support.imported import Actor
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 
@@ -102,15 +104,20 @@ async def test_a_fork_in_another_file_counts_once(tmp_path: Path) -> None:
     assert {event.agent_session_id for event in actor.events if isinstance(event, RecordsCaptured)} == {SESSION, "fork"}
 
 
-async def test_a_fork_that_was_imported_first_keeps_what_it_brought(tmp_path: Path) -> None:
-    """When the original turns up later, its prompt is known and nothing is counted twice."""
-    actor = Actor()
-    fork = [{**each, "sessionId": "fork"} for each in EXCHANGE]
-    await run(write(tmp_path, "fork.jsonl", *fork), actor)
-    before = len(captured(actor))
-    report = await run(write(tmp_path, "original.jsonl", *EXCHANGE), actor)
-    assert report.repeated == 1
-    assert len(captured(actor)) == before
+@pytest.mark.parametrize("order", ["fork original", "original fork"])
+async def test_a_turn_that_a_fork_left_in_its_middle_counts_once(tmp_path: Path, order: str) -> None:
+    """Whichever is imported first: the prompt is one, and all that was done for it counts."""
+    actor = Actor(imported.NEXT_DAY_US)
+    mine = [{**each, "sessionId": "fork"} for each in EXCHANGE[:3]]
+    write(tmp_path, "fork.jsonl", *mine, user("f1", 90, "another way", sessionId="fork"))
+    write(tmp_path, "original.jsonl", *EXCHANGE)
+    for name in order.split():
+        report = await run(tmp_path / f"{name}.jsonl", actor)
+        assert report.refused == []
+    db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
+    assert db.execute("SELECT count(*) FROM requests WHERE superseded = 0").fetchall() == [(3,)]
+    turns = [turn for session in (SESSION, "fork") for turn in session_turns(db, session, 0)]
+    assert sorted((turn.work.tool_calls, turn.response is not None) for turn in turns) == [(0, False), (2, True)]
 
 
 async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> None:
