@@ -196,7 +196,8 @@ def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
 
 # One request, tool call or refusal that was reported twice counts once: an agent's own log and its transcript both
 # tell of it, under the same request or call id; a fork or a resumed session tells the requests of another again. Which
-# report counts does not depend on which came first: the better rank, then the larger account, then the earlier time.
+# report counts does not depend on which came first: the better rank, then the larger account, then the earlier time;
+# of requests the larger account, then the better rank.
 # Codex and Gemini name no requests, and Gemini no calls. There the k-th report of one source is the k-th alike of the
 # other: what is alike stands in the key, and the two lie close in time.
 
@@ -218,8 +219,22 @@ class _Report(NamedTuple):
     superseded: int
 
     @property
-    def order(self) -> tuple[int, int, int, str, str]:
-        return self.rank, -self.account, self.at_us, self.record_id, self.session
+    def order(self) -> tuple[bool, int, int, int, str, str]:
+        """The best first; a pass of a request stands behind it."""
+        return self.is_pass, self.rank, -self.account, self.at_us, self.record_id, self.session
+
+    @property
+    def tokens(self) -> int:
+        return self.account & ((1 << _ACCOUNT_BITS) - 1)
+
+    @property
+    def is_pass(self) -> bool:
+        return "#" in self.record_id
+
+    @property
+    def whole(self) -> tuple[str, str]:
+        """The request of which it may be a pass."""
+        return self.session, self.record_id.partition("#")[0]
 
     @property
     def by_transcript(self) -> bool:
@@ -257,18 +272,34 @@ def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -
                     _write(db, report, report in worse, since)
                 changed = reports
             else:
-                # The first counts, with its own passes. Another stopped counting where the first better one stood.
-                counted = next((each for each in reports if "#" not in each.record_id), reports[0])
-                passes = f"{counted.record_id}#"
+                # One counts, with its own passes.
+                counted, turned = _counted(reports, two_sources=key.startswith(OF_ANY_SESSION))
                 for report in reports:
-                    own_pass = report.session == counted.session and report.record_id.startswith(passes)
-                    apart = report is not counted and not own_pass
+                    apart = report is not counted and not (report.is_pass and report.whole == counted.whole)
+                    since = max((at for each, at in turned.items() if each.whole == report.whole), default=0)
+                    if apart != report.superseded or since > report.position:
+                        _write(db, report, apart, since, counted)
                     if apart != report.superseded:
-                        better = [each.position for each in reports if each.order < report.order]
-                        _write(db, report, apart, max(report.position, min(better, default=0)), counted)
                         changed.append(report)
             touched += [(report.session, report.at_us) for report in changed]
     return touched
+
+
+def _counted(reports: Sequence[_Report], *, two_sources: bool) -> tuple[_Report, dict[_Report, int]]:
+    """The one that counts, and of those that ever did the place in the log where each last began to, or stopped.
+
+    Of requests it is the larger of the best of two sources, since versions of two readers tell nothing of each other.
+    """
+    best: dict[bool, _Report] = {}
+    turned: dict[_Report, int] = {}
+    counted = reports[0]
+    for report in sorted(reports, key=lambda report: (report.position, report.order)):
+        source, before = two_sources and report.by_transcript, counted
+        best[source] = min(best.get(source, report), report, key=lambda each: each.order)
+        counted = min(best.values(), key=lambda each: (each.is_pass, -each.tokens, each.rank))
+        if before != counted:
+            turned |= {before: report.position, counted: report.position}
+    return counted, turned
 
 
 def _worse(reports: Sequence[_Report]) -> set[_Report]:
@@ -293,7 +324,7 @@ def _write(
     told = report._asdict() | {"since": since, "superseded": superseded}
     db.execute(f"UPDATE observations SET superseded = :superseded {where}", told)
     # What is told of one time in two sessions is one row among the requests.
-    if counted is None or not superseded or report.order[2:4] != counted.order[2:4]:
+    if counted is None or not superseded or report[1:3] != counted[1:3]:
         changed = "changed_position = max(changed_position, :since)"
         db.execute(f"UPDATE requests SET superseded = :superseded, {changed} {where}", told)
 

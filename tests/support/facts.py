@@ -90,7 +90,7 @@ class Log:
             **({"responded_at_us": at_us} | fields),
         )
 
-    def records(self, session: str | None, *drafts: dict[str, Any]) -> "Log":
+    def records(self, session: str | None, *drafts: dict[str, Any], version: int = 1) -> "Log":
         """A batch of telemetry; `path`, `command` and `text` are given as texts."""
         table = TextPool()
         records = []
@@ -105,7 +105,7 @@ class Log:
             max(record.at_us for record in records),
             agent_session_id=session,
             source="claude-code",
-            decoder_version=1,
+            decoder_version=version,
             records=tuple(records),
             words=Words(table.words),
         )

@@ -38,16 +38,43 @@ def _prompted() -> Log:
     return log
 
 
-def test_a_request_told_by_the_log_and_by_the_transcript_counts_once_and_as_the_log_says() -> None:
-    """The transcript's output tokens are often too small."""
+@table(
+    ("written", "logged", "unpriced", "rows"),
+    {
+        "smaller": (3, 20, 0, [(3, 1, 4), (20, 0, 4)]),
+        "equal": (20, 20, 0, [(20, 1, 4), (20, 0, 4)]),
+        "larger": (900, 1, 1, [(900, 0, 3), (1, 1, 4)]),
+    },
+)
+def test_a_request_told_by_the_log_and_by_the_transcript_counts_once_by_its_larger_account(
+    written: int, logged: int, unpriced: int, rows: list[tuple[int, int, int]]
+) -> None:
+    """Of equal ones the log's, which tells the cost."""
     log = _prompted()
-    log.records("s1", request(MONDAY + MINUTE, request_id="req-1", output_tokens=3, cost_usd_nano=None))
-    log.records("s1", request(MONDAY + MINUTE + SECOND, request_id="req-1", output_tokens=20, origin=0))
+    log.records("s1", request(MONDAY + MINUTE, request_id="req-1", output_tokens=written, cost_usd_nano=None))
+    log.records("s1", request(MONDAY + MINUTE + SECOND, request_id="req-1", output_tokens=logged, origin=0))
     db = project(log.facts)
     (usage,) = _turn_work(db).usage
-    assert (usage.requests, usage.output_tokens, usage.unpriced_requests) == (1, 20, 0)
-    rows = db.execute("SELECT output_tokens, superseded, changed_position FROM requests ORDER BY at_us").fetchall()
-    assert rows == [(3, 1, 4), (20, 0, 4)]
+    counted = usage.requests, usage.output_tokens, usage.unpriced_requests
+    assert counted == (1, max(written, logged), unpriced)
+    assert (
+        db.execute("SELECT output_tokens, superseded, changed_position FROM requests ORDER BY at_us").fetchall() == rows
+    )
+
+
+@table(
+    ("versions", "counts"),
+    {"an older reader told more": ((1, 2), 7), "of one reader": ((1, 1), 900), "of the other source": ((2, 2), 900)},
+)
+def test_a_newer_reader_of_one_source_says_nothing_of_another(versions: tuple[int, int], counts: int) -> None:
+    log = _prompted()
+    for place, (tokens, version) in enumerate(zip((900, 7), versions, strict=True)):
+        log.records("s1", request(MONDAY + place, request_id="req-1", output_tokens=tokens), version=version)
+    log.records("s2", request(MONDAY + MINUTE, request_id="req-1", output_tokens=5, origin=0), version=3)
+    db = project(log.facts, range(len(log.facts)))
+    query = "SELECT output_tokens FROM requests WHERE superseded = 0"
+    assert db.execute(query).fetchall() == [(counts,)]
+    assert tables(db) == tables(project(log.facts))
 
 
 def test_passes_count_beside_their_message_and_give_way_with_it() -> None:
