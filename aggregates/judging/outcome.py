@@ -5,7 +5,7 @@ them. What was not observed gives no evidence.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pkgutil import get_data
 from typing import Literal, NamedTuple
 
@@ -105,11 +105,10 @@ def judge_outcome(
     unsure_end: bool = False,
 ) -> OutcomeVerdict:
     """By its turns and the turn that follows in the same agent session. `unsure_end`: that one may go on with it."""
-    real = [turn for turn in turns if not _commands_only(turn)] or turns
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
-    course = _Course(turns, intent, following, marks, real[-1], unsure_end)
+    course = _Course(turns, intent, following, marks, last_real(turns), unsure_end)
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
@@ -123,6 +122,10 @@ def judge_outcome(
     undecided = None if said is not None else why if course.last.response is not None else "unseen"
     sure = chance if forced else round(1 - chance, 3)
     return OutcomeVerdict(said, sure, evidence_for, evidence_against, undecided=undecided, forced=forced)
+
+
+def last_real(turns: Sequence[Turn]) -> Turn:
+    return [*turns[-1:], *(turn for turn in turns if not _commands_only(turn))][-1]
 
 
 def _commands_only(turn: Turn) -> bool:
@@ -159,28 +162,44 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     last, last_change = course.last, course.marks.rfind(CHANGE)
     changed, after = last_change >= 0, course.marks[last_change + 1 :]
     checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
-    # An opening prompt accepts nothing.
-    later = [*turns[1:][-1:], *([following] if following is not None else [])]
-    ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
-    nods = (turn for turn, before in zip(later, ahead, strict=True) if accepts(turn, before))
-    accepting, response = next(nods, None), last.response
-    # The last prompt that does more than navigate; short ones that follow ask for nothing new.
-    said = [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
-    shipping = next((turn for turn in (*said, *later) if ships(turn)), None)
+    nod, ship = (next(said(turns, following), None) for said in (accepting, shipping))
+    response = last.response
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
-        (ACCEPTED, accepting is not None, accepting.position if accepting else None),
+        (ACCEPTED, nod is not None, nod.position if nod else None),
         (CHECKED, changed and checked, last.position),
         (COMMITTED, changed and (COMMIT in after or PULL_REQUEST in after), last.position),
-        (SHIPPED, shipping is not None, shipping.position if shipping else None),
+        (SHIPPED, ship is not None, ship.position if ship else None),
         (MOVED_ON, moved_on, following.position if following else None),
         (UNCHALLENGED, unchallenged, last.response_position),
         (CHANGED, changed and last.answered, last.position),
         (REPORTED, done, last.response_position),
     )
     return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
+
+
+def _later(turns: Sequence[Turn], following: Turn | None) -> list[Turn]:
+    """The last turn and the one that follows, less an opening: that one accepts nothing."""
+    return [*turns[1:][-1:], *([following] if following is not None else [])]
+
+
+def accepting(turns: Sequence[Turn], following: Turn | None) -> Iterator[Turn]:
+    ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
+    pairs = zip(_later(turns, following), ahead, strict=True)
+    return (turn for turn, before in pairs if accepts(turn, before))
+
+
+def shipping(turns: Sequence[Turn], following: Turn | None) -> Iterator[Turn]:
+    """The last prompt that does more than navigate goes first; short ones that follow ask for nothing new."""
+    said = [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
+    return filter(ships, (*said, *_later(turns, following)))
+
+
+def taking_over(turns: Sequence[Turn], following: Turn | None) -> Iterator[Turn]:
+    later = _later(turns, following)
+    return (turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over"))
 
 
 def ships(turn: Turn) -> bool:
@@ -197,8 +216,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
     answer, silent = last.response, course.following is None or course.unsure_end
     unsettled = answer is not None and answer.reports_failure and not answer.reports_done
-    later = [*turns[1:][-1:], *([course.following] if course.following else [])]
-    taken_over = next((turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over")), None)
+    taken_over = next(taking_over(turns, course.following), None)
     # A revert after a change, and no change after it.
     change, revert = marks.find(CHANGE), marks.rfind(REVERT)
     taken_back = 0 <= change < revert and marks.rfind(CHANGE) < revert

@@ -251,24 +251,52 @@ def text_of(turn: Turn, part: Literal["title", "summary"] | None = None) -> Text
     return TextRef(turn.position, "words" if turn.from_log else "prompt", Span(start, end))
 
 
-def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
-    """The words of its answer, if they were captured."""
+_SESSIONS = "SELECT value FROM json_each(:sessions)"
+_TOLD_IN = f"({_SESSIONS} UNION SELECT agent_session_id AS value FROM copies WHERE home IN ({_SESSIONS}))"
+
+
+def answer_of(db: sqlite3.Connection, turn: Turn) -> tuple[TextRef, int] | None:
+    """Where its answer stands, if it was captured, and when it was given."""
     position = turn.response_position
     if position is None or turn.response is None:
         return None
+    bound = {"sessions": json_array([turn.agent_session_id]), "position": position, "lead": str(turn.capture_id)}
+    bound |= {"from": turn.started_us, "to": turn.last_activity_us}
+    within = f"FROM {_TOLD_IN} i CROSS JOIN"
     query = (
-        "SELECT body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? AND position = ? "
-        "ORDER BY at_us DESC, record_id DESC"
+        f"SELECT o.at_us, o.record_id, o.position, o.body, o.price {within} observations o "
+        "ON o.agent_session_id = i.value AND o.at_us BETWEEN :from AND :to WHERE o.position = :position "
+        "ORDER BY o.at_us DESC, o.record_id DESC"
     )
-    span = (turn.agent_session_id, turn.started_us, turn.last_activity_us, position)
-    seen = next((each for each in bodies(db, Observation, query, span) if each.kind == "response"), None)
-    return TextRef(position, "response") if seen is None else TextRef(position, "words", seen.text)
+    for seen in _placed(db.execute(query, bound)):
+        if seen.observation.kind == "response":
+            return TextRef(position, "words", seen.observation.text), seen.at_us
+    query = (
+        f"SELECT a.body, c.at_us {within} answers a ON a.agent_session_id = i.value "
+        "JOIN captures c ON c.capture_id = :lead WHERE a.position = :position"
+    )
+    for body, prompted_us in db.execute(query, bound):
+        return TextRef(position, "response"), unpack(body, CapturedResponse).answered_us(prompted_us)
+    return None
+
+
+def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
+    """The words of its answer, if they were captured."""
+    found = answer_of(db, turn)
+    return None if found is None else found[0]
+
+
+def copied_to(db: sqlite3.Connection, turn: Turn) -> list[PlacedObservation]:
+    """What belongs to it and was seen in other sessions only."""
+    query = (
+        "SELECT c.at_us, c.record_id, c.position, c.body, c.price FROM copied c "
+        "JOIN turn_alias a ON a.alias_id = c.copy_of WHERE c.home = ? AND a.turn_id = ? AND c.superseded = 0 "
+        "AND c.told_at_home IS NOT 1 GROUP BY c.place"
+    )
+    return _placed(db.execute(query, (turn.agent_session_id, str(turn.turn_id))))
 
 
 # What people and text models said of the turns of a session, by the turns that their captures belong to now.
-
-_SESSIONS = "SELECT value FROM json_each(:sessions)"
-_TOLD_IN = f"({_SESSIONS} UNION SELECT agent_session_id AS value FROM copies WHERE home IN ({_SESSIONS}))"
 
 
 def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:

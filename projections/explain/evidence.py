@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from operator import attrgetter
 from pkgutil import get_data
 
 import msgspec
@@ -12,7 +13,7 @@ from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
-from projections.derive.sessions import arcs_of, neighbour
+from projections.derive.sessions import arcs_of, copied_to, neighbour
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import SubSessionRow, judged_turns
@@ -55,19 +56,20 @@ class SubSessionEvidence:
             "WHERE o.agent_session_id = ? AND o.at_us BETWEEN ? AND ? AND o.superseded = 0 "
             "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
         )
-        return [
-            PlacedObservation(at_us, name, at, unpack(body, Observation))
-            for turn in self.turns
-            for at_us, name, at, body in self.reader.db.execute(
-                query, (turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id))
-            )
-        ]
+        found: list[PlacedObservation] = []
+        for turn in self.turns:
+            span = turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id)
+            rows = self.reader.db.execute(query, span)
+            own = [PlacedObservation(at_us, name, at, unpack(body, Observation)) for at_us, name, at, body in rows]
+            found += sorted([*own, *copied_to(self.reader.db, turn)], key=attrgetter("at_us", "record_id"))
+        return found
 
-    def work_piece(self, what: str, shows: Callable[[Observation], bool], position: int | None) -> EvidencePiece:
-        """The last report within the turns that shows something, with its command or path; else `position`."""
-        seen = next((each for each in reversed(self.seen) if shows(each.observation)), None)
-        if seen is None:
-            return EvidencePiece(what=what, position=position, quote=None)
+    def last_seen(self, shows: Callable[[Observation], bool]) -> PlacedObservation | None:
+        """The last report within the turns that shows something."""
+        return next((each for each in reversed(self.seen) if shows(each.observation)), None)
+
+    def work_piece(self, what: str, seen: PlacedObservation) -> EvidencePiece:
+        """A report, with its command or path."""
         tool = seen.observation.tool
         if tool is not None and tool.path is not None:
             words = self.text(TextRef(seen.position, "words", tool.path))

@@ -1,7 +1,7 @@
 """Why a sub-session is what it is: each part of the conclusion with its rule, its evidence and its facts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkV
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
 from aggregates.turns.turn import Observation, ToolUse, Turn
-from projections.derive.sessions import override_words, prompt_id, response_ref
+from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.rubric import RubricExplained, rubric
@@ -47,10 +47,15 @@ _BY_WORK: dict[str, _Shows] = {
     rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF}
-_SAID = {rules.SHIPPED, rules.TAKEN_OVER, rules.STILL_FAILING}
-"""Told of the prompt at whose position it stands, whatever else that says."""
+_SAID: dict[str, Callable[[Sequence[Turn], Turn | None], Iterator[Turn]]] = {
+    rules.ACCEPTED: rules.accepting,
+    rules.SHIPPED: rules.shipping,
+    rules.TAKEN_OVER: rules.taking_over,
+    rules.STILL_FAILING: lambda turns, _following: iter((rules.last_real(turns),)),
+}
+"""The turns whose prompts say something, those first by which the judge goes."""
 _BY_HAND = {rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}
-_BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
+_BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
     "goal": ("completion", "mark_complete", "mark_incomplete"),
@@ -86,7 +91,7 @@ class OutcomePiece(evidence.EvidencePiece, frozen=True, kw_only=True):
     """What speaks for or against the outcome: who said or did it, and when."""
 
     who: Literal["you", "the agent", "the tools"]
-    at: str | None  # the time of its turn; None where it is something that is not there
+    at: str | None  # when it was said or done; None where it is something that is not there
 
 
 class OutcomeExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
@@ -325,28 +330,20 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
 
 
 def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiece:
-    what, position = weighed.what, weighed.position
-    speaking = None
-    if what in _BY_PROMPT:
-        speaking = next((turn for turn in _speaking(facts, what) if turn.position == position), None)
-    piece = evidence.EvidencePiece(what=what, position=position, quote=None)
-    if what in _BY_WORK:
-        piece = facts.work_piece(what, _BY_WORK[what], position)
-    elif speaking is not None:
-        piece = facts.prompt_piece(what, speaking)
+    what, position, last = weighed.what, weighed.position, rules.last_real(facts.turns)
+    piece, at_us = evidence.EvidencePiece(what=what, position=position, quote=None), last.started_us
+    who: Literal["you", "the agent", "the tools"] = "you" if what in _BY_PROMPT | _BY_HAND else "the tools"
+    if what in _BY_WORK and (seen := facts.last_seen(_BY_WORK[what])) is not None:
+        piece, at_us = facts.work_piece(what, seen), seen.at_us
+    elif what in _BY_PROMPT:
+        for turn in (turn for turn in _speaking(facts, what) if turn.position == position):
+            piece, at_us = facts.prompt_piece(what, turn), turn.started_us
+            break
     elif what in _BY_ANSWER:
-        answered = [turn for turn in facts.turns if turn.response_position == position]
-        turn = [*facts.turns, *answered][-1]
-        quote, place = (
-            evidence.last_line(facts.text(response_ref(facts.reader.db, turn))),
-            turn.response_position or turn.position,
-        )
-        piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
-    spoken = [turn for turn in facts.around if position in (turn.position, turn.response_position)]
-    who: Literal["you", "the agent", "the tools"] = "the agent" if what in _BY_ANSWER else "the tools"
-    if what in _BY_PROMPT or what in _BY_HAND:
-        who = "you"
-    at = iso(spoken[-1].started_us) if spoken and position is not None else None
+        who, place = "the agent", last.response_position or last.position
+        ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
+        piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(facts.text(ref)))
+    at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
 
 
@@ -355,10 +352,8 @@ def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:
     everyone, count = facts.around, len(facts.turns)
     if what == rules.MOVED_ON:
         return iter(everyone[count:])
-    if what == rules.ACCEPTED:
-        return filter(rules.accepts, (*facts.turns[1:][-1:], *everyone[count:]))
     if what in _SAID:
-        return iter(everyone)
+        return _SAID[what](facts.turns, facts.following)
     latest_first = range(len(everyone) - 1, -1, -1)
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 

@@ -4,6 +4,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from heapq import merge
+from operator import itemgetter
 from typing import get_args
 
 import msgspec
@@ -16,6 +18,7 @@ from aggregates.scores.integrity import KINDS, FlagKind
 from aggregates.times import US_PER_SECOND, Window, iso, sorted_into
 from aggregates.turns.turn import IDLE_US, Observation, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
+from projections.derive.sessions import copied_to
 from projections.derive.sub_session_rows import Detail, ModelTotals
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.scores.score import Counts, score
@@ -101,11 +104,13 @@ def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterat
 
 def _observations(db: sqlite3.Connection, turn: Turn) -> Iterator[tuple[int, Observation]]:
     """What was seen while a turn lasted, the latest first."""
+    copied = sorted(((each.at_us, each.observation) for each in copied_to(db, turn)), key=itemgetter(0), reverse=True)
     query = (
         "SELECT at_us, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? ORDER BY at_us DESC"
     )
-    for at_us, body in db.execute(query, (turn.agent_session_id, turn.started_us, turn.last_activity_us)):
-        yield at_us, unpack(body, Observation)
+    rows = db.execute(query, (turn.agent_session_id, turn.started_us, turn.last_activity_us))
+    own = ((at_us, unpack(body, Observation)) for at_us, body in rows)
+    return merge(own, copied, key=itemgetter(0), reverse=True)
 
 
 _FILES = f"""

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from aggregates.event import Scope
 from aggregates.ids import record_capture_id, turn_id_from_capture
 from aggregates.sub_sessions.arcs import Arc
 from projections.apply import apply
+from projections.explain.explain import explanation
 from projections.reader import unpack
 from tests.fuzz.odd import examples
 from tests.support.facts import (
@@ -26,6 +28,7 @@ from tests.support.facts import (
     edit,
     empty_views,
     project,
+    reader,
     request,
     shell,
     tables,
@@ -299,6 +302,56 @@ def test_what_comes_late_leaves_the_tables_of_a_replay(story: str, turns: str, c
     rows = project(facts).execute("SELECT turns, input_tokens FROM sub_sessions ORDER BY started_us, turns")
     assert " ".join(f"{count}:{tokens}" for count, tokens in rows) == turns
     assert " ".join(unpack(row[6], Arc).closed_by or "-" for row in live["arcs"]) == closings
+
+
+# --- why it is so, whatever came first -----------------------------------------------------------------------------
+
+
+PLACES = {"position", "positions", "asked_of"}
+
+
+def explained(facts: Sequence[Placed]) -> list[Any]:
+    """Each sub-session's explanation, less the places in the log."""
+    db = project(facts)
+    names = [name for (name,) in db.execute("SELECT sub_session_id FROM sub_sessions ORDER BY 1")]
+    return [_placeless(msgspec.to_builtins(explanation(reader(db, facts), ANA, UUID(name), 1))) for name in names]
+
+
+def _placeless(shown: Any) -> Any:
+    if isinstance(shown, dict):
+        return {name: _placeless(each) for name, each in shown.items() if name not in PLACES}
+    return [_placeless(each) for each in shown] if isinstance(shown, list) else shown
+
+
+@examples(60)
+@given(st.lists(st.one_of(_prompt, _log_prompt, _work, _work), min_size=1, max_size=20), st.randoms())
+def test_an_explanation_does_not_depend_on_what_came_first(story: Any, random: Any) -> None:
+    facts = [*told(story), Placed(0, TimePassed(received_at_us=MONDAY + DAY))]
+    rest = facts[len(SESSIONS) :]
+    shuffled = [*facts[: len(SESSIONS)], *random.sample(rest, len(rest))]
+    assert explained(numbered(shuffled)) == explained(numbered(facts))
+
+
+def test_evidence_tells_when_it_was_said_or_done() -> None:
+    """Also where an agent sends a whole session at once, and where another session's telemetry tells of it."""
+    log, at = Log().claim("s1").claim("s2"), [MONDAY + minute * MINUTE for minute in range(10)]
+    asked: list[dict[str, Any]] = [
+        {"kind": "prompt", "at_us": at_us, "text": text, "prompt_id": f"p{at_us}"}
+        for at_us, text in ((at[0], PROMPTS[0]), (at[3], PROMPTS[8]), (at[7], PROMPTS[1]))
+    ]
+    work = edit(at[1]), shell(at[2], "pytest -q"), edit(at[4], "src/cli.py"), shell(at[5], "pytest -q")
+    said = {"kind": "response", "at_us": at[8], "text": "Done. All tests pass."}
+    log.records("s1", *asked, *work, said)
+    log.prompt("s2", PROMPTS[0], MONDAY, host_prompt_id=f"p{at[0]}", source="claude-code-transcript")
+    shown = explained(log.passes(MONDAY + DAY).facts)
+    pieces = [(each["at"][14:16], each["what"]) for goal in shown for each in goal["outcome"]["evidence_for"]]
+    assert sorted(pieces) == [
+        ("02", "a check succeeded after the last change"),
+        ("04", "a change was made and answered for"),
+        ("05", "a check succeeded after the last change"),
+        ("07", "the user accepts, thanks or says that it works"),
+        ("08", "the answer says that the work is done"),
+    ]
 
 
 # --- whom a batch concerns ----------------------------------------------------------------------------------------

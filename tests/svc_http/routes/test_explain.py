@@ -177,7 +177,7 @@ async def test_a_days_work(house: House, api: Caller) -> None:
     outcome, rubric = shown["outcome"], shown["rubric"]
     passed = next(piece for piece in outcome["evidence_for"] if piece["quote"] == "pytest -q")
     assert passed["what"] == "a check succeeded after the last change"
-    assert (passed["who"], passed["at"]) == ("the tools", "2026-01-05T09:00:00Z")
+    assert (passed["who"], passed["at"]) == ("the tools", "2026-01-05T09:01:00Z")
     assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
     assert (outcome["completion_floor"], outcome["not_observed"]) == (0.85, ["the text of 1 answer: not observed"])
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
