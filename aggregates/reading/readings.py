@@ -79,6 +79,11 @@ def maker_of(text: str, own: str | None = None) -> str | None:
     return next((maker for beginning, maker in said if begun.startswith(beginning)), None)
 
 
+def is_for_shell(words: str) -> bool:
+    """Whether an agent takes them for a command of the shell, without asking a model."""
+    return words.lstrip().startswith("!") and "\n" not in words.strip()
+
+
 HEAD_CHARS = 24_576
 TAIL_CHARS = 8_192  # of a longer text only so much is looked at, at both ends
 TOKENS_MAX = 512

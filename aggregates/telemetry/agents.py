@@ -51,7 +51,7 @@ def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
 
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
-    cost, micros = usd_nano(event.attributes, "cost_usd"), count(event.attributes, "cost_usd_micros")
+    cost, micros = usd_nano(event.attributes, "cost_usd"), otlp.rounded(event.attributes, "cost_usd_micros")
     same = ("duration_ms", "input_tokens", "output_tokens", "cache_read_tokens")
     told = _asked(event, **dict(zip(same, same, strict=True)))
     written, short, long = (count(event.attributes, f"cache_creation_{part}tokens") for part in ("", "5m_", "1h_"))

@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Reason, Refused, Reply
-from aggregates.reading.readings import own_words
+from aggregates.reading.readings import is_for_shell, own_words
 from aggregates.records.record import Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, count, identifier, json_object, name, text
+from aggregates.telemetry.otlp import Attributes, count, identifier, json_object, name, rounded, text
 from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
 from aggregates.times import INSTANT_MAX_US
 
@@ -164,6 +164,7 @@ class Taken(msgspec.Struct):
 
 _REDACTED = ("<REDACTED>", "[REDACTED]")
 _READ: dict[str, Callable[..., object]] = {
+    "duration_ms": rounded,
     **dict.fromkeys(("model", "tool", "source"), name),
     **dict.fromkeys(("request_id", "call_id"), identifier),
 }
@@ -202,6 +203,7 @@ class SourceEvent(msgspec.Struct):
     def only(self, kind: RecordKind, *, words: str | None = None, **fields: Any) -> list[RecordDraft]:
         if kind == "prompt" and words:
             words = own_words(words) or words
+            kind = "other" if is_for_shell(words) else kind
         return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
@@ -274,7 +276,7 @@ def wait_told(attributes: Attributes, message: str | None) -> int | None:
     # A header is told as a list of its lines.
     lines = {key: attributes.get(key) for key in (*_WAITS["attributes_ms"], *_WAITS["attributes_seconds"])}
     single = {key: line[0] if isinstance(line, list) and line else line for key, line in lines.items()}
-    told, seconds = count(single, *_WAITS["attributes_ms"]), count(single, *_WAITS["attributes_seconds"])
+    told, seconds = (rounded(single, *_WAITS[f"attributes_{unit}"]) for unit in ("ms", "seconds"))
     head = (message or "")[:_HEAD_CHARACTERS]
     if told is None and seconds is not None:
         told = seconds * 1_000

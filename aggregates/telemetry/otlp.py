@@ -234,13 +234,14 @@ def identifier(attributes: Attributes, *keys: str) -> str | None:
 
 
 def count(attributes: Attributes, *keys: str) -> int | None:
-    """A whole number; a fraction is rounded, a duration may have one."""
-    for key in keys:
-        value = attributes.get(key)
-        number = int(value) if isinstance(value, str) and _DECIMAL.fullmatch(value) else real(value)
-        if number is not None and 0 <= number <= COUNT_MAX:
-            return round(number)
-    return None
+    told = (whole(attributes.get(key), 0, COUNT_MAX) for key in keys)
+    return next((number for number in told if number is not None), None)
+
+
+def rounded(attributes: Attributes, *keys: str) -> int | None:
+    """A time or an amount, which may have a fraction."""
+    told = (real(attributes.get(key)) for key in keys)
+    return next((round(number) for number in told if number is not None and 0 <= number <= COUNT_MAX), None)
 
 
 def flag(attributes: Attributes, *keys: str) -> bool | None:

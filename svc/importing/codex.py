@@ -181,8 +181,6 @@ class RolloutReader(Reader):
         text = prompt.text.strip()
         if text in ("/clear", "/new"):
             self._begin(note("session_start", prompt.line_id, prompt.at_us, source="clear"))
-        elif text.startswith("!") and "\n" not in text:
-            self.pass_over("shell mode")
         else:
             self._ask(prompt)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
+from aggregates.reading.readings import CONTEXT, PRINTED, is_for_shell, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, inside, tool_draft
@@ -219,7 +219,9 @@ class Reader(ABC):
     def _ask(self, prompt: TypedPrompt) -> None:
         """Begin an exchange; what an agent wrote in a person's place is noted, and goes on with the one before."""
         maker = maker_of(prompt.text)
-        if maker is None:
+        if is_for_shell(prompt.text):
+            self.pass_over("shell mode")
+        elif maker is None:
             self._cut()
             self._open.prompt, self._open.last_us = prompt, prompt.at_us
         elif maker not in (CONTEXT, PRINTED):

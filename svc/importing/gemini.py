@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Record
@@ -18,7 +18,7 @@ from aggregates.telemetry.agents import counted_lines
 from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool_draft
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note, request
+from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, request
 from svc.importing.lines import fitted
 
 _TOLD_ITSELF = "System: "
@@ -113,10 +113,14 @@ class SessionReader(Reader):
             known, item = self._messages[message.id]
             message.tool_calls = message.tool_calls or known.tool_calls
             accounts = [each for each in (message.tokens, known.tokens) if each is not None]
-            message.tokens = max(accounts, key=lambda each: each.output or 0, default=None)
+            message.tokens = max(accounts, key=lambda each: sum(filter(None, astuple(each))), default=None)
             self._messages[message.id] = message, item
             self._at(at_us)
         if not self._seen.add("message", message.id):
+            told, asked = self._seen.told.get(message.id), self._request(message)
+            if told is not None and asked is not None and asked.tokens > told.tokens:
+                self._done.append(told.again(asked))
+                self._seen.told[message.id] = told._replace(tokens=asked.tokens)
             return
         match message.type:
             case "user" if not self._of_sub_agent:
@@ -143,17 +147,23 @@ class SessionReader(Reader):
         """What the model said and did is known only now: its messages change."""
         for message, item in self._messages.values():
             item.drafts = [self._call(call, index, message) for index, call in enumerate(message.tool_calls or ())]
-            if (tokens := message.tokens) is not None:
-                # Counted as in telemetry.
-                output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
-                whole = None if tokens.input is None else tokens.input + (tokens.tool or 0)
-                told = {"model": message.model, "sidechain": self._of_sub_agent}
-                asked = request(message.id, message.at_us, (whole, tokens.cached, None, output), **told)
+            if (asked := self._request(message)) is not None:
                 item.drafts = asked.drafts + item.drafts
+                self._seen.told[message.id] = Told(asked.tokens, self._session, asked.at_us, None)
             if message.text.strip():
                 self._open.answer, self._open.answered_us = message.text, message.at_us
         super()._cut(finished=finished)
         self._messages.clear()
+
+    def _request(self, message: Message) -> Note | None:
+        """Counted as in telemetry."""
+        tokens = message.tokens
+        if tokens is None:
+            return None
+        output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
+        whole = None if tokens.input is None else tokens.input + (tokens.tool or 0)
+        told = {"model": message.model, "sidechain": self._of_sub_agent}
+        return request(message.id, message.at_us, (whole, tokens.cached, None, output), **told)
 
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from aggregates.telemetry.otlp import count, repaired
+from aggregates.records.record import COUNT_MAX
+from aggregates.telemetry.otlp import real, repaired, whole
 
 LINE_BYTES_MAX = 64 * 1024 * 1024  # a longer line, or a longer document, is not read
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -61,7 +62,7 @@ def fitted(value: Any, kind: type[T], pass_over: Callable[[str], None]) -> T:
                 holder = holder[int(step) if isinstance(holder, list) else step]
             if not isinstance(holder, dict) or last not in holder:
                 raise
-            number = count(holder, last) if isinstance(holder[last], str | float) else None
+            number = whole(holder[last], 0, COUNT_MAX) if told and "`int" in told[0] else real(holder[last])
             if number is None:
                 pass_over(f"unusable {last}")
                 del holder[last]
@@ -77,7 +78,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
 
 
 def _texts(raw: bytes) -> bytes:
-    return _NUL.sub(rb"\1\\ufffd", repaired(raw)) if b"\\u0000" in raw else repaired(raw)
+    return _NUL.sub(rb"\1", repaired(raw)) if b"\\u0000" in raw else repaired(raw)
 
 
 def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:

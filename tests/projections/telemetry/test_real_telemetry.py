@@ -78,8 +78,9 @@ async def test_plugin_captures_beside_the_telemetry_add_no_turn(named: bool) -> 
     alone = tables(project(await _captured(actor, bodies)))
     for body in bodies:
         for number, record in enumerate(_records(body)):
-            # A plugin's hook never hears of the program's own commands to leave.
-            if record.get("event.name") == "user_prompt" and record.get("command_name") not in ("exit", "quit"):
+            # A plugin's hook never hears of the program's own commands to leave or to clear.
+            own = record.get("command_name") in ("exit", "quit", "clear")
+            if record.get("event.name") == "user_prompt" and not own:
                 await actor.send(_capture(record, uuid5(NAMESPACE, f"{body!r}{number}"), named))
     joined = tables(project(await _captured(actor, ())))
     assert len(alone["turns"]) > 100

@@ -54,7 +54,7 @@ def bare(line: bytes) -> bytes:
         ),
         (
             [ONE, FIRST, TWO.replace(b"two", b"t\0o"), LAST],
-            ["one", "t\ufffdo"],
+            ["one", "to"],
             ["First.", "Last."],
             [],
             {"NUL bytes": 1},
