@@ -28,6 +28,7 @@ _MEMBERS: dict[str, list[str]] = {what: names.split() for what, names in _NAMES[
 _OF_FILES = frozenset(_NAMES["of_files"].split())
 _NAME_CHARACTERS_MAX = 200
 COMMAND_BYTES_MAX = 8192
+_ENCODE = msgspec.json.Encoder(order="sorted").encode
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
@@ -136,28 +137,28 @@ class ToolInput(msgspec.Struct, frozen=True):
     more: tuple[ChangedFile, ...] = ()  # what a patch changes beside `path`; its lines are among `lines`
 
 
-def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) -> ToolInput:
+def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False, result: object = None) -> ToolInput:
     """Reads the input of a call. One that may be shortened gives neither lines nor a key, for they would be wrong."""
     if not arguments:
         return ToolInput()
     whole = whole or not any(isinstance(value, str) and _CUT.search(value) for value in arguments.values())
     effect = tool_effect(tool)
     known = dict(arguments)
-    patch = _patch(known) or ""
+    patch = (_patch(known) or "") if effect in ("edit", "write", "read") else ""
     patched: list[ChangedFile] = []
     if whole and effect == "edit":
         heads = list(islice(_PATCHED_FILE.finditer(patch), PATCHED_FILES_MAX))
         for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(patch)], strict=False):
             patched.append(ChangedFile(head[1].strip(), *_signed(patch[head.end() : end].splitlines())))
-    path = _first(known, "path")
+    path = _first(known, "path") if effect in ("edit", "write", "read") else None
     if path is None and (named := _PATCHED_FILE.search(patch)):
         path = named.group(1).strip()
-    digest = blake2b(msgspec.json.encode(known, order="sorted"), digest_size=16).hexdigest()
+    digest = blake2b(_ENCODE(known), digest_size=16).hexdigest() if whole else None
     return ToolInput(
-        path=path or None if effect in ("edit", "write", "read") else None,
+        path=path or None,
         command=_command(known) if effect == "shell" else None,
         key=f"{tool}\x1f{digest}" if whole else None,
-        lines=changed_lines(tool, known) if whole and effect in ("edit", "write") else NOT_OBSERVED,
+        lines=changed_lines(tool, known, result) if whole and effect in ("edit", "write") else NOT_OBSERVED,
         background=effect == "shell" and (known.get("run_in_background") or known.get("background")) is True,
         more=tuple(patched[1:]),
     )

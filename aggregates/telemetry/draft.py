@@ -47,7 +47,7 @@ _ANSWERS = ("message", "fallback_message")
 
 def terms(told: Mapping[str, Any]) -> str | None:
     """Speed, tier and region that are not the usual ones, as in `speed=fast service_tier=batch`."""
-    said = {key: "_".join((name(dict(told), key) or "").lower().split()) for key in _TERMS}
+    said = {key: "_".join((name(dict(told), key) or "").lower().split()) for key in _TERMS if told.get(key)}
     return " ".join(f"{key}={value}" for key, value in said.items() if value and value not in _AS_USUAL) or None
 
 
@@ -72,11 +72,12 @@ def cache_writes(written: int | None, short: int | None, long: int | None) -> di
 
 def beside(told: dict[str, Any], model: str | None) -> list[dict[str, Any]]:
     """The message, with all of its own passes where its sums tell fewer; then passes that they leave out."""
-    listed = told.get("iterations")
-    passes = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    listed, message = told.get("iterations"), _account(told, model)
+    if not isinstance(listed, list):
+        return [message]
+    passes = [each for each in listed if isinstance(each, dict)]
     answered = _ANSWERS[any(each.get("type") == _ANSWERS[1] for each in passes)]
     own = [each for each in passes if each.get("type") == answered and (each.get("model") or model) == model]
-    message = _account(told, model)
     for kind in _COUNTS:
         known = [part[kind] for part in (_account(each, model) for each in own) if part[kind] is not None]
         message[kind] = max(message[kind] or 0, sum(known)) if known else message[kind]
@@ -94,11 +95,13 @@ def beside(told: dict[str, Any], model: str | None) -> list[dict[str, Any]]:
 
 def _account(told: dict[str, Any], model: str | None) -> dict[str, Any]:
     writes, tools = json_object(told.get("cache_creation")), json_object(told.get("server_tool_use"))
-    spans = (count(writes, f"ephemeral_{span}_input_tokens") for span in ("5m", "1h"))
-    counts = (count(told, key) for key in ("input_tokens", "output_tokens", "cache_read_input_tokens"))
-    billed = {"model": model, "web_searches": count(tools, "web_search_requests"), "terms": terms(told)}
-    written = cache_writes(count(told, "cache_creation_input_tokens"), *spans)
-    return dict(zip(_COUNTS, counts, strict=False)) | written | billed
+    spans = count(writes, "ephemeral_5m_input_tokens"), count(writes, "ephemeral_1h_input_tokens")
+    return {
+        **{"model": model, "web_searches": count(tools, "web_search_requests"), "terms": terms(told)},
+        **{"input_tokens": count(told, "input_tokens"), "output_tokens": count(told, "output_tokens")},
+        "cache_read_tokens": count(told, "cache_read_input_tokens"),
+        **cache_writes(count(told, "cache_creation_input_tokens"), *spans),
+    }
 
 
 READER_VERSION = 2  # counted up whenever a reader of agents' files reads the same lines otherwise

@@ -234,8 +234,11 @@ def identifier(attributes: Attributes, *keys: str) -> str | None:
 
 
 def count(attributes: Attributes, *keys: str) -> int | None:
-    told = (whole(attributes.get(key), 0, COUNT_MAX) for key in keys)
-    return next((number for number in told if number is not None), None)
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None and (number := whole(value, 0, COUNT_MAX)) is not None:
+            return number
+    return None
 
 
 def rounded(attributes: Attributes, *keys: str) -> int | None:

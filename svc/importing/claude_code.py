@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.reading.readings import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
-from aggregates.records.tools import changed_lines, tool_effect
+from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, beside, status_in
 from aggregates.telemetry.outcomes import tool_outcome
@@ -34,6 +34,7 @@ class TranscriptReader(Reader):
         super().__init__(file, name, seen)
         self._stem = file.stem
         self._requests: dict[tuple[str, str | None], Note] = {}  # of the open exchange, by message and request
+        self._account: tuple[object, list[dict[str, Any]]] = None, []  # what was read last, as requests
         self._started: tuple[str, int] | None = None
         self._spawning_prompt: str | None = None
         self._speaking: Note | None = None  # the request whose answer, in words alone, has no end yet
@@ -193,7 +194,10 @@ class TranscriptReader(Reader):
         key = line.request_key
         known = self._requests.get(key)
         cost, message = line.cost_usd, line.message
-        first, *passes = beside(msgspec.to_builtins(message.usage or {}), message.model)
+        if (message.usage, message.model) != self._account[0]:  # mostly the lines of a message repeat it
+            told_of = beside(msgspec.to_builtins(message.usage or {}), message.model)
+            self._account = (message.usage, message.model), told_of
+        first, *passes = self._account[1]
         prompt_id = self._prompt_of(line) if known is None else known.drafts[0].record.prompt_id
         same: dict[str, Any] = {"prompt_id": prompt_id, "request_id": line.request_id}
         same["sidechain"] = bool(line.is_sidechain)
@@ -206,7 +210,7 @@ class TranscriptReader(Reader):
             request = note("request", name, at_us, cost_usd_nano=cost_usd_nano, **same, **first)
         for number, each in enumerate(passes, 1):
             request.drafts += note("request", f"{name}#{number}", at_us, **same, **each).drafts
-        told = self._seen.told.get(key)
+        told, tokens = self._seen.told.get(key), request.tokens
         if told is None:
             if not line.is_sidechain:
                 # The agent asks on only with every result of its calls: what has none by now never gets one.
@@ -215,12 +219,12 @@ class TranscriptReader(Reader):
             self._add(request)
         elif told.session != self._session and self._open.prompt and self._seen.add("copied", (self._session, key)):
             self._add(request)  # a copied prompt is known as one by its requests
-        if known is not None and (refused or told is None or request.tokens >= told.tokens):
+        if known is not None and (refused or told is None or tokens >= told.tokens):
             known.drafts = request.drafts
-            self._seen.told[key] = Told(request.tokens, self._session, at_us, request.drafts[0].record.prompt_id)
-        elif told is not None and request.tokens > told.tokens:
+            self._seen.told[key] = Told(tokens, self._session, at_us, request.drafts[0].record.prompt_id)
+        elif told is not None and tokens > told.tokens:
             self._done.append(told.again(request))
-            self._seen.told[key] = told._replace(tokens=request.tokens)
+            self._seen.told[key] = told._replace(tokens=tokens)
         self._at(at_us)
 
     def _prompt_of(self, line: Line) -> str | None:
@@ -258,7 +262,7 @@ def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
     else:
         call.duration_ms = call.took_ms(at_us)
     if call.ok and effect in ("edit", "write"):
-        call.known = msgspec.structs.replace(call.known, lines=changed_lines(call.name, call.arguments, result))
+        call.known = tool_input(call.name, call.arguments, whole=True, result=result)
     if call.name in ("Task", "Agent"):
         call.spawn(at_us, call.arguments.get("subagent_type"))
 

@@ -131,8 +131,8 @@ class Line(Timed, rename="camel", kw_only=True):
     def typed(self) -> str | None:
         """The prompt as it was typed, a command as `/name arguments`, or what the agent wrote in a person's place."""
         match self.type:
-            case "user" if not (self.is_meta or self.is_visible_in_transcript_only or self.means):
-                if any(block.type == "tool_result" for block in self.message.blocks):
+            case "user" if not (self.is_meta or self.is_visible_in_transcript_only):
+                if any(block.type == "tool_result" for block in self.message.blocks) or self.means:
                     return None
                 origin = self.origin.get("kind") if isinstance(self.origin, dict) else None
                 return _as_typed(self.text, by_person=origin in (None, "human") and self.prompt_source != "system")

@@ -26,6 +26,7 @@ from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_be
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IDS = re.compile(rf"({_UUID})(?:_({_UUID}))?$", re.IGNORECASE)
+_ENCODE = msgspec.json.Encoder(order="sorted").encode
 _Ways = defaultdict[object, Counter[str]]  # how often something was told, by the ways in which it is told
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
@@ -87,7 +88,7 @@ class RolloutReader(Reader):
         if body.type in ("turn_context", "thread_settings_applied"):
             self._set(body)
         elif not copied:
-            self._name_line(line, number)
+            self._name_line(line, body, number)
             self._aside = self._of_sub_agent or body.thread_id not in {None, *(self._threads or {body.thread_id})}
             if self._seen.add("line", hash(self._line_id)):  # a number takes less memory
                 self._read_in(body, at_us, mark)
@@ -103,11 +104,14 @@ class RolloutReader(Reader):
         tier = settings.get("service_tier", body.service_tier or self._service_tier)
         self._service_tier = tier if isinstance(tier, str) else None
 
-    def _name_line(self, line: rollout.Line, number: int) -> None:
+    def _name_line(self, line: rollout.Line, body: rollout.Body, number: int) -> None:
         """By what it says: a thread may be many files, and a line stand in several of them."""
         self._line_id = self._former_id = f"{self._session}:{number}"
-        if line.timestamp is not None:
-            told = msgspec.json.encode((line.at_us, line.type, line.payload), order="sorted")
+        if body.call_id and line.timestamp is not None:
+            ended = f"{body.status} {body.exit_code} {body.success}"  # what else a result says may be long
+            self._line_id = f"{self._session}:{line.timestamp}:{body.type}:{body.call_id}:{ended}"
+        elif line.timestamp is not None:
+            told = _ENCODE((line.at_us, line.type, line.payload))
             self._line_id = f"{self._session}:{blake2b(told, digest_size=12).hexdigest()}"
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
@@ -304,8 +308,8 @@ def _end(call: ToolCall, end: rollout.Body) -> None:
     if end.type == "patch_apply_end":
         if end.changes and tool_effect(call.name) != "edit":
             call.name, call.spawned = "apply_patch", ()
-        call.known = tool_input(call.name, call.arguments)
-        call.known = end.patched(call.known) if end.changes else call.known
+        known = tool_input(call.name, call.arguments)
+        call.known = end.patched(known) if end.changes else known
 
 
 def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> rollout.Usage | None:

@@ -196,35 +196,45 @@ class Line(Timed):
 def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None]) -> Meta | Body | None:
     """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
     payload = line.payload
-    match line.type, payload:
-        case None, _:
-            older_head = isinstance(value.get("id"), str) and line.at_us is not None
-            return fitted(value, Meta, pass_over) if older_head else None
-        case "message", None:
+    if line.type is None:
+        older_head = isinstance(value.get("id"), str) and line.at_us is not None
+        return fitted(value, Meta, pass_over) if older_head else None
+    if payload is None:
+        if line.type == "message":
             # In files of before September 2025 messages are all there is.
             return _written(value) if line.at_us is None else None
-        case kind, None:
-            return fitted(value, Body, pass_over) if kind in _ITEMS else None
-        case "session_meta", dict():
-            return fitted(payload, Meta, pass_over)
-        case "event_msg", {"type": "item_completed", "item": {"type": str(kind), **fields}}:
-            return _item(kind, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
-        case "event_msg", {"type": str(kind)} if kind in _EVENTS:
-            return fitted(payload, Body, pass_over)
-        case "response_item", {"type": "message"}:
+        return fitted(value, Body, pass_over) if line.type in _ITEMS else None
+    if not isinstance(payload, dict):
+        raise ValueError("Expected `object` - at `$.payload`")
+    kind = payload.get("type")
+    match line.type:
+        case "response_item" if kind == "message":
             return _written(payload)
-        case "response_item", {"type": str(kind)} if kind in _ITEMS:
-            return fitted(payload, Body, pass_over)
-        case kind, dict():
-            return fitted({**payload, "type": kind}, Body, pass_over) if kind in _LINES else None
-    raise ValueError("Expected `object` - at `$.payload`")
+        case "response_item":
+            return fitted(payload, Body, pass_over) if kind in _ITEMS else None
+        case "event_msg":
+            return _event(payload, pass_over)
+        case "session_meta":
+            return fitted(payload, Meta, pass_over)
+        case other:
+            return fitted({**payload, "type": other}, Body, pass_over) if other in _LINES else None
+
+
+def _event(payload: dict[str, Any], pass_over: Callable[[str], None]) -> Body | None:
+    match payload:
+        case {"type": "item_completed", "item": {"type": str(kind), **fields}}:
+            return _item(kind, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
+        case {"type": kind}:
+            return fitted(payload, Body, pass_over) if kind in _EVENTS else None
+    return None
 
 
 def kind_of(line: Line) -> str:
     """What a line is called that has no meaning here."""
     payload = line.payload if isinstance(line.payload, dict) else {}
-    parts = [each for each in (payload, payload.get("item")) if isinstance(each, dict)]
-    return " ".join(filter(None, (line.type, *(name(each, "type") for each in parts)))) or "no type"
+    item = payload.get("item")
+    told = (line.type, name(payload, "type"), name(item, "type") if isinstance(item, dict) else None)
+    return " ".join(filter(None, told)) or "no type"
 
 
 def _written(message: dict[str, Any]) -> Body | None:
@@ -300,13 +310,16 @@ class Heritage:
 
 def mark_of(body: Body) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
-    told = {
-        **dict.fromkeys(("user_message", "agent_message"), body.message),
-        **dict.fromkeys(("function_call", "custom_tool_call"), body.call_id),
-        **dict.fromkeys(("task_started", "turn_started"), body.turn_id),
-    }.get(body.type)
-    if body.type == "token_count" and body.info is not None and body.info.total_token_usage is not None:
-        told = msgspec.json.encode(body.info.total_token_usage).decode()
+    told: str | None = None
+    match body.type:
+        case "user_message" | "agent_message":
+            told = body.message
+        case "function_call" | "custom_tool_call":
+            told = body.call_id
+        case "task_started" | "turn_started":
+            told = body.turn_id
+        case "token_count" if body.info is not None and body.info.total_token_usage is not None:
+            told = msgspec.json.encode(body.info.total_token_usage).decode()
     if told is None:
         return None
     mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")

@@ -9,9 +9,10 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,15 +79,12 @@ class ToolCall:
     at_us: int
     sidechain: bool
     whole: bool = False  # whether no agent shortens its input here
-    known: ToolInput = field(init=False)
+    known: ToolInput | None = None  # what the input says, where more than the input tells of it
     prompt_id: str | None = None
     kind: RecordKind = "tool"
     ok: bool | None = None
     duration_ms: int | None = None
     spawned: tuple[RecordDraft, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.known = tool_input(self.name, self.arguments, whole=self.whole)
 
     def spawn(self, at_us: int, kind: object) -> None:
         """Note the sub-agent that it started, and how that went as far as it is known."""
@@ -106,7 +104,8 @@ class ToolCall:
         same = ("at_us", "kind", "prompt_id", "call_id", "duration_ms", "sidechain")
         told: dict[str, Any] = {name: getattr(self, name) for name in same}
         record = Record(record_id=f"tool:{self.call_id}", tool=self.name, **told)
-        return [tool_draft(record, None if self.kind == "rejection" else self.ok, self.known), *self.spawned]
+        known = self.known or tool_input(self.name, self.arguments, whole=self.whole)
+        return [tool_draft(record, None if self.kind == "rejection" else self.ok, known), *self.spawned]
 
 
 class Told(NamedTuple):
@@ -171,7 +170,7 @@ class Reader(ABC):
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:
         for number, raw in enumerate(raw_lines, 1):
-            if raw.strip():
+            if not raw.isspace():
                 self.lines += 1
                 self._read_line(raw, number)
                 while self._done:
@@ -188,33 +187,30 @@ class Reader(ABC):
         """Read a line: mostly it is one object; what else stands there is named."""
         if b"\0" in raw:
             self.pass_over("NUL bytes")
-        fault, pieces = "", list[dict[str, Any] | str]()
+        fault = ""
         try:
-            pieces = [decode_object(raw)]
+            pieces: list[dict[str, Any] | str] = [decode_object(raw)]
         except (ValueError, RecursionError) as error:
             fault, pieces = str(error), pieces_of(raw)
             if isinstance(error, UnicodeDecodeError):
                 self.pass_over("bytes that are no UTF-8")
-        is_end = is_last(raw)
         for index, piece in enumerate(pieces):
-            with self._tearing(number, None if is_end else piece):
+            try:
                 if isinstance(piece, str):
                     raise ValueError(fault)
                 self._line(piece, number + index * _APART)
+            except (ValueError, RecursionError) as error:
+                self._tear(number, error, None if is_last(raw) else piece)
 
     @abstractmethod
     def _line(self, value: dict[str, Any], number: int) -> None:
         """Take one line in. Raises `ValueError` for one that cannot be read."""
 
-    @contextmanager
-    def _tearing(self, number: int, told: object) -> Iterator[None]:
-        """Name the line, or the document's message, where it cannot be read; it may have been a prompt."""
-        try:
-            yield
-        except (ValueError, RecursionError) as error:
-            self.torn.append(TornLine(self._name, number, str(error)))
-            if told is not None and _PROMPT.match(str(told)):
-                self._cut()
+    def _tear(self, number: int, error: Exception, told: object) -> None:
+        """Name a line, or a document's message, that cannot be read; it may have been a prompt."""
+        self.torn.append(TornLine(self._name, number, str(error)))
+        if told is not None and _PROMPT.match(str(told)):
+            self._cut()
 
     def _ask(self, prompt: TypedPrompt) -> None:
         """Begin an exchange; what an agent wrote in a person's place is noted, and goes on with the one before."""
@@ -279,6 +275,7 @@ class Timed(msgspec.Struct, kw_only=True):
         return None if self.timestamp is None else microseconds(self.timestamp)
 
 
+@lru_cache(maxsize=64)  # a line's time is asked for several times
 def microseconds(timestamp: str) -> int:
     """Microseconds since 1970, UTC. Raises `ValueError` for what is no time."""
     moment = datetime.fromisoformat(timestamp)

@@ -94,8 +94,10 @@ class SessionReader(Reader):
                     self.lines += len(messages) - 1
                 self._head(head)
                 for place, each in enumerate(messages if isinstance(messages, list) else (), 1):
-                    with self._tearing(place, each):
+                    try:
                         self._message(fitted(each, Message, self.pass_over))
+                    except (ValueError, RecursionError) as error:
+                        self._tear(place, error, each)
             case _:
                 self.pass_over(" ".join(value) or "no type")
 
@@ -117,10 +119,10 @@ class SessionReader(Reader):
             self._messages[message.id] = message, item
             self._at(at_us)
         if not self._seen.add("message", message.id):
-            told, asked = self._seen.told.get(message.id), self._request(message)
-            if told is not None and asked is not None and asked.tokens > told.tokens:
-                self._done.append(told.again(asked))
-                self._seen.told[message.id] = told._replace(tokens=asked.tokens)
+            before, asked = self._seen.told.get(message.id), self._request(message)
+            if before is not None and asked is not None and asked.tokens > before.tokens:
+                self._done.append(before.again(asked))
+                self._seen.told[message.id] = before._replace(tokens=asked.tokens)
             return
         match message.type:
             case "user" if not self._of_sub_agent:

@@ -19,6 +19,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _LENIENT = json.JSONDecoder(strict=False, parse_constant=str)
 _BLANK = b" \t\r\n\0\xef\xbb\xbf"  # around an object: white space, NUL bytes after a power cut, byte order marks
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")  # within a text, where no server takes it
+_ODD = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")  # may be half a character, or NUL; most lines have neither
 _GAP = re.compile(r"[\s\0\ufeff]*")
 _START = re.compile(r'\{"')
 _STARTS_MAX = 100  # behind what is torn, an object is looked for at so many places
@@ -74,11 +75,11 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     """Any JSON object, half characters in it (an emoji that a tool cut) replaced. Raises `ValueError`."""
     if len(raw) > LINE_BYTES_MAX:
         raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
-    return _OBJECT.decode(_texts(raw.strip(_BLANK)))
+    return _OBJECT.decode(_texts(raw if raw.startswith(b"{") else raw.strip(_BLANK)))
 
 
 def _texts(raw: bytes) -> bytes:
-    return _NUL.sub(rb"\1", repaired(raw)) if b"\\u0000" in raw else repaired(raw)
+    return _NUL.sub(rb"\1", repaired(raw)) if _ODD.search(raw) else raw
 
 
 def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:
