@@ -54,7 +54,10 @@ _DAY = (
     "date timezone crushed_count decided_count undecided_count interval trivia_count prompts apg tokens cost_usd "
     "unpriced_requests lower_bound_requests upper_bound_requests active_seconds throttle_hours"
 )
-_GOAL = "sub_session_id title kind_told grade_told started_at turns cost_usd unpriced_requests undecided_reason"
+_GOAL = (
+    "sub_session_id title kind_told grade_told started_at turns cost_usd unpriced_requests lower_bound_requests "
+    "upper_bound_requests undecided_reason"
+)
 _SKILL = "per_boolean per_boolean_counts per_boolean_unsure skill_index worst_pillar sample_count"
 _MODEL = (
     "model intentClass subSessions qualifying crushed undecided totalTokens costUsd unpricedRequests "

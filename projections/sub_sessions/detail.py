@@ -49,6 +49,8 @@ class ModelWork(msgspec.Struct, frozen=True):
     cost_usd: float | None
     unpriced_requests: int
     unmeasured_requests: int
+    lower_bound_requests: int  # of those in `cost_usd` that may have cost more
+    upper_bound_requests: int  # … and less
 
 
 class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +136,8 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
                 None if each.unpriced_requests else each.cost_usd_nano / goals.NANO,
                 each.unpriced_requests,
                 each.unmeasured_requests,
+                each.lower_bound_requests,
+                each.upper_bound_requests,
             )
             for each in asked
         ],

@@ -122,7 +122,8 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
         for place, each in enumerate(found, 1):
             kind, letter = kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN
             goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), state_of(each)
-            rows.append((str(place), *goal, kind, letter, usd(each["cost_usd"]), _title(each)))
+            spent = bounded(each["cost_usd"], each["lower_bound_requests"], each["upper_bound_requests"])
+            rows.append((str(place), *goal, kind, letter, spent, _title(each)))
         show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
 
 
@@ -275,10 +276,14 @@ def cost_told(parts: list[Found]) -> str:
     """As in "$1.20", "at least" or "at most $1.20" where some rates are unknown, and "–" where all of it is."""
     told = [each["lowerBoundCostUsd"] if each["costUsd"] is None else each["costUsd"] for each in parts]
     known = [each for each in told if each is not None]
-    more = any(each["unpricedRequests"] or each["lowerBoundRequests"] for each in parts)
-    less = any(each["upperBoundRequests"] for each in parts)
+    more = sum(each["unpricedRequests"] + each["lowerBoundRequests"] for each in parts)
+    return bounded(sum(known) if known else None, more, sum(each["upperBoundRequests"] for each in parts))
+
+
+def bounded(cost: float | None, more: int, less: int) -> str:
+    """`more` and `less`: how many requests may have cost so."""
     inexact = "about " if more and less else "at least " if more else "at most " if less else ""
-    return f"{inexact}{usd(sum(known))}" if known else UNKNOWN
+    return UNKNOWN if cost is None else f"{inexact}{usd(cost)}"
 
 
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")

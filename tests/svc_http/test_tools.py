@@ -106,6 +106,7 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
         assert not (await client.call_tool("my_goals", {"limit": 1})).is_error
     assert _log_head(server) == before
     assert found["my_goals"]["goals"][0]["state"] == "going on"
+    assert {"lower_bound_requests", "upper_bound_requests"} < found["my_goals"]["goals"][0].keys()
     assert found["grade_prompt"]["grade_told"] is not None
     told = json.dumps(found, ensure_ascii=False)
     assert [each for each in (ANSWER, "HOSTILE", "\u202e") if each in told] == []

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.demo import write_transcripts
-from svc.cli.scoring import cost_told, score_told
+from svc.cli.scoring import bounded, cost_told, score_told
 from svc_http.pages.words import HABITS, titled
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
@@ -201,3 +201,11 @@ def test_a_cost_says_whether_there_was_more(goals: list[tuple[float | None, int]
     exact = {"lowerBoundRequests": 0, "upperBoundRequests": 0}
     told = [{"costUsd": cost, "unpricedRequests": of, **exact, **(known if of else least)} for cost, of in goals]
     assert cost_told(told) == said
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "said"),
+    [(0, 0, "$2.00"), (1, 0, "at least $2.00"), (0, 3, "at most $2.00"), (1, 1, "about $2.00")],
+)
+def test_a_cost_says_on_which_sides_the_true_one_may_lie(more: int, less: int, said: str) -> None:
+    assert (bounded(2.0, more, less), bounded(None, more, less)) == (said, "–")
