@@ -11,7 +11,7 @@ from aggregates.event import Reason, Refused, Reply
 from aggregates.reading.readings import is_for_shell, own_words
 from aggregates.records.record import Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, count, identifier, json_object, name, rounded, text
+from aggregates.telemetry.otlp import Attributes, count, cut_name, identifier, json_object, name, rounded, text
 from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
 from aggregates.times import INSTANT_MAX_US
 
@@ -47,7 +47,8 @@ _ANSWERS = ("message", "fallback_message")
 
 def terms(told: Mapping[str, Any]) -> str | None:
     """Speed, tier and region that are not the usual ones, as in `speed=fast service_tier=batch`."""
-    said = {key: "_".join((name(dict(told), key) or "").lower().split()) for key in _TERMS if told.get(key)}
+    unusual = {key: value for key in _TERMS if isinstance(value := told.get(key), str) and value not in _AS_USUAL}
+    said = {key: "_".join((cut_name(value) or "").lower().split()) for key, value in unusual.items()}
     return " ".join(f"{key}={value}" for key, value in said.items() if value and value not in _AS_USUAL) or None
 
 
