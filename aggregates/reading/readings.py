@@ -8,6 +8,7 @@ from pkgutil import get_data
 
 import msgspec
 
+from aggregates import REVIEW_MARK
 from aggregates.event import Span, unpacked
 
 # Which part of a prompt a person wrote, and which prompts an agent wrote in a person's place: one rule for hooks,
@@ -28,6 +29,7 @@ class _Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _LISTS = msgspec.json.decode(get_data(__name__, "readings.json") or b"", type=_Lists)
 _MAKERS = {beginning: maker for maker, beginnings in _LISTS.beginnings.items() for beginning in beginnings}
+_MAKERS[REVIEW_MARK] = "a question of svc review"
 _ALL_BEGINNINGS = tuple(_MAKERS)
 _NAMES = (
     "current_datetime|system[-_](?:reminder|notification)|ide_[a-z_]+|environment_context|(?:session|hook)_context"

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from aggregates import REVIEW_MARK
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
@@ -80,7 +81,12 @@ class Export:
                 reader(batches, record)
             except _UNUSABLE as error:
                 self.faults.add(record.place, error)
-        return [command_of(part, means, self.signal) for part in batches.parts()]
+        parts = batches.parts()
+        prompts = [
+            (part.session, each.text or "") for part in parts for each in part.drafts if each.record.kind == "prompt"
+        ]
+        own = {session for session, text in prompts if text.startswith(REVIEW_MARK)} - {None}
+        return [command_of(part, means, self.signal) for part in parts if part.session not in own]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:

@@ -7,6 +7,7 @@ from time import gmtime, strftime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
+from aggregates import REVIEW_MARK
 from svc import __version__
 from svc.hook.machine import KIB_BYTES, Connection, Letter, OpenPrompt
 
@@ -55,6 +56,8 @@ def captured(
     """None where nothing happened that is captured, or not whole. `last_of`: the prompt that a session is at."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
     inside = _id(told, "agent_id")
+    if of_review(told):
+        return None
     if kind == "prompt" and agent == "codex" and inside is not None:
         # Told under the name of the session that it works for, its telemetry comes under its own.
         kind, session, told = "session_start", inside, {"source": "subagent", "model": told.get("model")}
@@ -70,6 +73,11 @@ def captured(
         attributes = {"session.id": session, **_attributes(kind, told, _prompt_id(agent, told))}
         letter, prompt = Letter(LOGS, log_export("hook", f"svc.{kind}", attributes, at)), None
     return Captured(kind, session, letter, prompt)
+
+
+def of_review(told: dict[str, Any]) -> bool:
+    """Whether it is `svc review` that runs the agent."""
+    return f"/{REVIEW_MARK}" in str(told.get("cwd")) or str(told.get("prompt")).startswith(REVIEW_MARK)
 
 
 _Outcome = tuple[Letter | None, OpenPrompt | None]

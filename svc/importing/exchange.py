@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from aggregates import REVIEW_MARK
 from aggregates.reading.readings import CONTEXT, PRINTED, is_for_shell, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
@@ -35,6 +36,8 @@ _PROMPT = re.compile(
     re.DOTALL,
 )
 """What cannot be read and may have been a prompt: nobody knows whose the next answer is."""
+HEAD_BYTES = 64 * 1024
+_OF_REVIEW = re.compile(rf'"cwd":\s*"[^"]*/{REVIEW_MARK}["/]|"(?:text|content|message)":\s*"{REVIEW_MARK}'.encode())
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -287,6 +290,15 @@ def text_in(content: object) -> str:
         parts = (part.get("text") for part in content if isinstance(part, dict))
         return "\n".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) else ""
+
+
+def of_review(file: Path) -> bool:
+    """Whether it is a session of `svc review`: by its folder's name, by where it ran, or by its first prompt."""
+    try:
+        with file.open("rb") as stream:
+            return REVIEW_MARK in str(file.parent) or _OF_REVIEW.search(stream.read(HEAD_BYTES)) is not None
+    except OSError:
+        return False  # the import will name it
 
 
 class Format(NamedTuple):

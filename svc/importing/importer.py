@@ -20,7 +20,7 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import Format, Memory, TornLine
+from svc.importing.exchange import Format, Memory, TornLine, of_review
 from svc.importing.gemini import GEMINI
 from svc.importing.lines import lines_of
 from svc.outward import Answer
@@ -227,6 +227,9 @@ async def import_into(
     passed_over, largest = Counter[str](), dict[str, tuple[int, ...]]()
     files = await trio.to_thread.run_sync(transcripts.files_under, paths)
     for file in files:
+        if of_review(file):
+            passed_over["session of svc review"] += 1
+            continue
         root = next((path for path in paths if path in file.parents), file.parent)
         name = str(file.relative_to(root) if len(paths) == 1 else file)
         reader, lines_before = transcripts.reader(file, name, seen), report.lines

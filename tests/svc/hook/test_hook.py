@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from aggregates import REVIEW_MARK
 from svc.hook.captures import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Captured, captured
 from svc.hook.machine import PAUSE_SECONDS, Connection, Letter, OpenPrompt, Outbox, forget_old, load_connection
 from svc.hook.main import Sender, keep, send
@@ -46,6 +47,12 @@ def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) 
 def attributes(letter: Letter) -> dict[str, str]:
     (record,) = letter.body["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
     return {each["key"]: each["value"]["stringValue"] for each in record["attributes"]}
+
+
+@pytest.mark.parametrize("field", [{"cwd": f"/home/ana/.local/{REVIEW_MARK}"}, {"prompt": f"{REVIEW_MARK} x"}])
+def test_a_run_of_svc_review_is_nobodys_session(field: dict[str, str]) -> None:
+    assert heard("codex", None, told("UserPromptSubmit", **{"prompt": "fix it", "turn_id": "t"} | field)) is None
+    assert heard("codex", None, told("SessionStart", **field)) is None
 
 
 # --- captures ---------------------------------------------------------------------------------------------

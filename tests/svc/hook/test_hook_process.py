@@ -264,7 +264,7 @@ def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
     names = {name.split(".")[0] for name in loaded(code=run)}
     assert "http" in names
     others = {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")}
-    assert others <= {"svc", "sitecustomize", "usercustomize"}
+    assert others <= {"svc", "aggregates", "sitecustomize", "usercustomize"}
 
 
 def test_what_an_agent_waits_for_imports_no_network(home: Path) -> None:

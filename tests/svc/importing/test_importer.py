@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from aggregates import REVIEW_MARK
 from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
 from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from projections.derive.sessions import session_turns
 from svc.importing import lines as transcript_lines
+from svc.importing.exchange import of_review
 from tests.support import imported
 from tests.support.basics import BEN
 from tests.support.facts import Placed, project
@@ -211,7 +213,7 @@ def counted_prompts(folder: Path) -> Counter[str]:
         if not text.strip() or text.startswith(("[Request interrupted", "<local-command-stdout", "Operation stopped")):
             continue
         texts[text.split("<command-name>")[-1].split("</command-name>")[0] if "<command-name>" in text else text] += 1
-    return Counter({text: number for text, number in texts.items() if text not in ("/exit", "/quit", "/clear")})
+    return Counter({text: number for text, number in texts.items() if text not in ("/exit", "/quit")})
 
 
 def counted_tokens(folder: Path) -> list[int]:
@@ -252,3 +254,20 @@ async def test_an_independent_count_over_real_transcripts_agrees(name: str) -> N
     assert calls == counted_calls(folder)
     assert report.tool_calls == calls.total()
     assert (report.lines, report.torn, report.refused) == (len(list(real_lines(folder))), [], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "expected"),
+    [
+        (f"-home-ana-{REVIEW_MARK}/s.jsonl", "{}", True),
+        ("s.jsonl", f'{{"payload": {{"cwd": "/home/ana/.local/state/svc/{REVIEW_MARK}"}}}}', True),
+        ("s.jsonl", f'{{"content": [{{"text": "{REVIEW_MARK}\\n\\n{{}}"}}]}}', True),
+        ("s.jsonl", f'{{"content": "what is {REVIEW_MARK}?", "cwd": "/shop"}}', False),
+        ("s.jsonl", f'{{"content": "a log said {{\\"cwd\\": \\"/x/{REVIEW_MARK}\\"}}"}}', False),
+    ],
+)
+def test_a_session_of_svc_review_is_known(tmp_path: Path, name: str, line: str, expected: bool) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(line)
+    assert of_review(file) is expected
