@@ -54,7 +54,7 @@ def add_records(
         if record.origin is not None and record.origin != last_origin:
             last_origin = record.origin
             rows.telemetry_records.append(_shown(record, at_us, batch))
-        elif record.origin is None and record.kind == "tool":
+        elif record.origin is None and record.kind in ("tool", "rejection"):
             # No listing shows a line of a transcript; the figures of tools count what nothing else has told.
             rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT)))
         if record.kind == "other":
@@ -171,6 +171,7 @@ def _account(record: Record, batch: _Batch) -> int:
     known = sum(getattr(record, name) or 0 for name in _BILLED[:4])
     if record.kind == "tool":
         known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
+    known = _REFUSED if record.kind == "rejection" else known
     return (batch.version << _ACCOUNT_BITS) + known
 
 
@@ -206,6 +207,7 @@ UNNAMED = "~"  # a key that begins with this says what a report is like, and not
 _CLOSE_US = 2 * 60 * 1_000_000
 
 
+_REFUSED = 5  # more than is ever known of a call, which an earlier import may have had without its end
 _ACCOUNT_BITS = 48  # above them stands the version of the reader
 
 

@@ -238,8 +238,9 @@ async def test_an_answer_taken_while_a_turn_was_quiet_gives_way_to_the_last(tmp_
     assert await told_by(actor) == await told_by(whole) == (1, 150, 2)
 
 
-async def test_a_call_that_was_quiet_ends_as_a_later_import_tells(tmp_path: Path) -> None:
-    """Wherever its lines are cut; the patch fails."""
+@pytest.mark.parametrize("status", ["failed", "declined"])
+async def test_a_call_that_was_quiet_ends_as_a_later_import_tells(tmp_path: Path, status: str) -> None:
+    """Wherever its lines are cut."""
 
     async def calls(*ends: int) -> list[tuple[object, ...]]:
         actor = Actor()
@@ -249,9 +250,13 @@ async def test_a_call_that_was_quiet_ends_as_a_later_import_tells(tmp_path: Path
         db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
         return db.execute("SELECT tool, ok, duration_ms FROM telemetry_records WHERE kind = 'tool'").fetchall()
 
-    lines = [meta(), *({**each, "payload": {**each["payload"], "success": False}} for each in turn(10))]
+    lines = [meta(), *turn(10)]
+    for each in lines:
+        if each["payload"].get("type") == "patch_apply_end":
+            each["payload"] |= {"success": False, "status": status}
     whole = await calls(len(lines))
-    assert [each[:2] for each in whole] == [("apply_patch", 0), ("exec_command", 0)]
+    failed = {"failed": [("apply_patch", 0)], "declined": []}[status]
+    assert [each[:2] for each in whole] == [*failed, ("exec_command", 0)]
     assert {end for end in range(5, len(lines)) if await calls(end, len(lines)) != whole} == set()
 
 
