@@ -213,7 +213,7 @@ def counted_prompts(folder: Path) -> Counter[str]:
         if not text.strip() or text.startswith(("[Request interrupted", "<local-command-stdout", "Operation stopped")):
             continue
         texts[text.split("<command-name>")[-1].split("</command-name>")[0] if "<command-name>" in text else text] += 1
-    return Counter({text: number for text, number in texts.items() if text not in ("/exit", "/quit")})
+    return Counter({text: number for text, number in texts.items() if text not in ("/exit", "/quit", "/clear")})
 
 
 def counted_tokens(folder: Path) -> list[int]:
