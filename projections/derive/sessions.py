@@ -17,7 +17,7 @@ from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_ove
 from aggregates.turns.turn import CapturedResponse, Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, NO_ACTIVITY, Aliases, Capture, Copies, PlacedObservation, build_turns
 from projections.facts.rows import BEGINNING_US, END_US, Rows, insert, priced
-from projections.facts.telemetry import line_counts
+from projections.facts.telemetry import TOLD_MAX, line_counts
 from projections.reader import TextRef, bodies, json_array, pack, unpack
 
 
@@ -126,25 +126,27 @@ def _copies(
     db: sqlite3.Connection, session: str, captures: Sequence[Capture]
 ) -> tuple[Copies, list[PlacedObservation]]:
     """What other sessions tell of the prompts that these captures are, and what was seen of them there."""
-    among = {"session": session, "ids": json_array([capture.capture_id for capture in captures])}
+    among = {"session": session, "ids": json_array([capture.capture_id for capture in captures]), "most": TOLD_MAX}
     query = (
-        "SELECT c.copy_of, c.agent_session_id, c.body FROM copies c "
-        "WHERE c.home = :session AND c.copy_of IN (SELECT value FROM json_each(:ids)) ORDER BY c.at_us, c.capture_id"
+        "SELECT c.copy_of, c.agent_session_id, c.body FROM json_each(:ids) k CROSS JOIN copies c ON c.capture_id IN ("
+        "SELECT n.capture_id FROM captures n WHERE n.copy_of = k.value ORDER BY n.at_us, n.capture_id LIMIT :most) "
+        "AND +c.home = :session ORDER BY c.at_us, c.capture_id"
     )
     copies: dict[UUID, list[tuple[str, Capture]]] = {}
     for first, told_in, body in db.execute(query, among):
         copies.setdefault(UUID(first), []).append((told_in, unpack(body, Capture)))
-    seen: list[PlacedObservation] = []
+    seen: dict[int, PlacedObservation] = {}
     query = (
-        "SELECT min(c.capture_id), c.at_us, c.record_id, c.position, c.body, c.price FROM copied c "
-        "WHERE c.home = :session AND c.copy_of IN (SELECT value FROM json_each(:ids)) AND c.superseded = 0 "
-        "AND c.told_at_home IS NOT 1 GROUP BY c.place"
+        "SELECT c.place, c.at_us, c.record_id, c.position, c.body, c.price FROM copied c "
+        "WHERE c.capture_id = ? AND c.superseded = 0 AND c.told_at_home IS NOT 1"
     )
-    for copy, *row in db.execute(query, among) if copies else ():
-        told = _placed([row])[0]
-        if told.observation.kind not in NO_ACTIVITY:
-            seen.append(replace(told, observation=replace(told.observation, prompt_id=copy)))
-    return copies, seen
+    # One by one, since SQLite would otherwise look at all that is known of the session.
+    for copy in sorted(str(capture.capture_id) for found in copies.values() for _, capture in found):
+        for place, *row in db.execute(query, (copy,)):
+            told = _placed([row])[0]
+            if told.observation.kind not in NO_ACTIVITY:
+                seen.setdefault(place, replace(told, observation=replace(told.observation, prompt_id=copy)))
+    return copies, list(seen.values())
 
 
 def _tail_observations(

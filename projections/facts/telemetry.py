@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -203,6 +203,7 @@ def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
 # other: what is alike stands in the key, and the two lie close in time.
 
 OF_ANY_SESSION = "@"  # a key that begins with this is sought over all sessions of its developer
+TOLD_MAX = 100  # of what more sessions tell, so many are looked at beside what is new
 UNNAMED = "~"  # a key that begins with this says what a report is like, and not which thing it tells of
 _CLOSE_US = 2 * 60 * 1_000_000
 
@@ -246,10 +247,15 @@ class _Report(NamedTuple):
 
 _REPORTED_TWICE = """
 SELECT o.twin, o.agent_session_id, o.at_us, o.record_id, o.position, o.rank, o.account, o.superseded
-FROM json_each(:keys) k CROSS JOIN observations o ON o.twin = k.value AND {own}
+FROM (
+    SELECT value, iif(value LIKE '@%', (
+        SELECT n.rowid FROM observations n WHERE n.twin = value ORDER BY n.rowid DESC LIMIT 1 OFFSET {most}
+    ), 0) AS since FROM json_each(:keys) LIMIT -1
+) k CROSS JOIN observations o ON o.twin = k.value AND {own}
 WHERE EXISTS (SELECT 1 FROM observations o WHERE o.twin = k.value AND {own} LIMIT 1 OFFSET 1)
 AND (k.value NOT LIKE '~%' OR (SELECT count(DISTINCT o.rank % 2) FROM observations o
     WHERE o.twin = k.value AND {own}) > 1)
+AND (o.superseded = 0 OR o.rowid > coalesce(k.since, 0))
 ORDER BY 1
 """
 """Mostly a key has one report, which an index alone tells."""
@@ -262,7 +268,8 @@ def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -
         by_session.setdefault(None if key.startswith(OF_ANY_SESSION) else session, set()).add(key)
     touched: list[tuple[str, int]] = []
     for told_in, some in by_session.items():
-        query = _REPORTED_TWICE.format(own="true" if told_in is None else "o.agent_session_id = :session")
+        own = "true" if told_in is None else "o.agent_session_id = :session"
+        query = _REPORTED_TWICE.format(own=own, most=TOLD_MAX)
         rows = db.execute(query, {"session": told_in, "keys": json_array(sorted(some))}).fetchall()
         for key, reported in groupby(rows, key=itemgetter(0)):
             reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
@@ -336,16 +343,25 @@ def _write(
 # the session that a plugin names, else a transcript, else telemetry; among equal ones in that of the earliest capture.
 
 
+_BY_REQUEST = f"""
+SELECT a.sign, a.capture_id FROM json_each(?) k CROSS JOIN askings a
+ON a.place IN (SELECT o.rowid FROM observations o WHERE o.twin = k.value ORDER BY o.rowid DESC LIMIT {TOLD_MAX})
+"""
+
+
 def link_copies(db: sqlite3.Connection, rows: Rows) -> None:
     """Find the captures that are one prompt with these new ones, or by these new requests; note whose turns change."""
-    new = json_array([row[0] for row in rows.captures])
+    new = [str(row[0]) for row in rows.captures]
     keys = {key for _, key in rows.touched_duplicates if key.startswith(OF_ANY_SESSION)}
-    query = "SELECT r.twin FROM json_each(?) k CROSS JOIN late_requests r ON r.capture_id = k.value"
-    keys |= {key for (key,) in db.execute(query, (new,))}
-    by_name = "SELECT n.* FROM json_each(?) k CROSS JOIN namesakes n ON n.capture_id = k.value"
-    by_request = "SELECT a.sign, a.capture_id FROM json_each(?) k CROSS JOIN askings a ON a.twin = k.value"
+    if new:
+        query = "SELECT r.twin FROM json_each(?) k CROSS JOIN late_requests r ON r.capture_id = k.value"
+        keys |= {key for (key,) in db.execute(query, (json_array(new),))}
     alike: dict[str, set[str]] = {}
-    for sign, capture in chain(db.execute(by_name, (new,)), db.execute(by_request, (json_array(sorted(keys)),))):
+    query = "SELECT namesake FROM namesakes WHERE capture_id = ? LIMIT ?"  # those known are one: any of them will do
+    for name, _, _, host, digest, *_ in rows.captures:
+        if host is not None and digest is not None:
+            alike[str(name)] = {str(name), *(each for (each,) in db.execute(query, (name, TOLD_MAX)))}
+    for sign, capture in db.execute(_BY_REQUEST, (json_array(sorted(keys)),)) if keys else ():
         alike.setdefault(sign, set()).add(capture)
     for captures in alike.values():
         _unite(db, rows, captures)
@@ -362,9 +378,9 @@ def _unite(db: sqlite3.Connection, rows: Rows, captures: Iterable[str]) -> None:
     if len(roots) > 1 and len({session for session, *_ in found}) > 1:
         told = [(unpack(body, Capture), session, name) for name, session, body in roots]
         *_, home, first = min((LEADING.index(each.kind), each.at_us, home, name) for each, home, name in told)
-        changed = sorted(name for name, *_ in roots)
-        among = "(SELECT value FROM json_each(:roots))"
-        update = "UPDATE captures SET copy_of = :first, home = :home WHERE capture_id <> :first AND "
-        named = {"first": first, "home": home, "roots": json_array(changed)}
-        db.execute(f"{update} (capture_id IN {among} OR copy_of IN {among})", named)
-        rows.touched_captures += changed
+        others = sorted(name for name, *_ in roots if name != first)
+        among = "(SELECT value FROM json_each(:others))"
+        update = "UPDATE captures SET copy_of = :first, home = :home WHERE"
+        named = {"first": first, "home": home, "others": json_array(others)}
+        db.execute(f"{update} capture_id IN {among} OR copy_of IN {among}", named)
+        rows.touched_captures += [first, *others]

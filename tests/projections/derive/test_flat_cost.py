@@ -6,7 +6,7 @@ import pytest
 
 from aggregates.judging.boundary import TURNS_MAX
 from projections.apply import apply
-from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, prompt_name, tables
+from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, prompt_name, request, tables
 
 BATCH = 20
 STEPS = 100
@@ -32,6 +32,12 @@ def many_sessions(log: Log, number: int) -> None:
 def files_of_their_own(log: Log, number: int) -> None:
     many_sessions(log, number)
     log.records(f"session-{number}", edit(MONDAY + (number * 20 + 1) * SECOND, path=f"src/{number}.py"))
+
+
+def copies(log: Log, number: int) -> None:
+    session, at_us = f"session-{number}", MONDAY + number * 20 * SECOND
+    log.claim(session).prompt(session, "Fix the crash in the parser please", at_us, name="copy", host_prompt_id="p")
+    log.records(session, request(at_us + SECOND, request_id="r", prompt_id="p"))
 
 
 def after_a_boundary_of_ones_own(log: Log, number: int) -> None:
@@ -66,6 +72,10 @@ def cost(tell: Callable[[Log, int], None], before: int) -> int:
 def test_an_event_costs_as_much_after_a_thousand_turns_as_after_some(tell: Callable[[Log, int], None]) -> None:
     # Twice the turns that one sub-session holds: from there on the tail is as long as it gets.
     assert cost(tell, 1_050) <= 1.3 * cost(tell, 2 * TURNS_MAX + 50)
+
+
+def test_a_prompt_that_many_sessions_tell_costs_little_more_than_one_that_some_tell() -> None:
+    assert cost(copies, 1_050) <= 1.5 * cost(copies, 450)
 
 
 @pytest.mark.parametrize("tell", [one_goal, many_goals])
