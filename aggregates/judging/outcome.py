@@ -1,13 +1,13 @@
-"""The outcome judge: did a sub-session reach its goal (scoring.md, section 4)? And the substance floor, at the end.
+"""The outcome judge: did a sub-session reach its goal (scoring.md, section 4)?
 
-The weights of the evidence add up to how likely completion is. Two endings are never complete, whatever speaks for
-them. What was not observed gives no evidence.
+What is evident decides first, in the order of that section; else the weights of the evidence add up to how likely
+completion is. What was not observed gives no evidence.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pkgutil import get_data
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,6 +53,7 @@ SPEAKS_AGAINST: tuple[str, ...] = (
     UNANSWERED := "nothing was answered",
     LAST_UNANSWERED := "the last prompt was not answered",
     NO_CHANGE := "a change was asked for and none was seen",
+    STATED_FAILURE := "the answer itself says that it fails or could not be done",
     OPEN_FAILURE := "the answer says that something is still open",
     WAITS := "the last answer waits for the user",
     BROKE_OFF := "the last answer stops before the work is done",
@@ -65,9 +66,13 @@ UNSURE_END = "whether the next prompt opens a new goal is unsure"  # has no weig
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 _OF_ITSELF = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED})  # one shows a reached goal, wherever it ends
 _CONFIRMS = _OF_ITSELF | {UNCHALLENGED}  # without one, silence after an arc leaves it undecided
+_SPEAKS_OF_MORE = ("names a new task", "words over 16", "only question")
 _CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING, BROKE_OFF})
 """What speaks for it then balances at best."""
+_IN_SILENCE = frozenset({CHECK_FAILS, INTERRUPTED_LAST})  # after which silence proves nothing, nor what is missing then
+_PROVE_NOTHING = _IN_SILENCE | {NO_CHANGE, UNANSWERED, LAST_UNANSWERED, UNSURE_END}
 LEAST_CHANCE = 0.02
+EVIDENT_CHANCE, SUREST_CHANCE = 0.95, 0.98  # how sure an evident ending is; a stated failure whose check failed too
 OUTCOME_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["outcome"]
 
 
@@ -111,12 +116,19 @@ def judge_outcome(
     course = _Course(turns, intent, following, marks, last_real(turns), unsure_end)
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
-    never = any(piece.what in _NEVER for piece in evidence_against)
-    forced = chance > 0.5 and not never
-    said = False if never else OUTCOME_BOUNDS.value(chance, forced=forced)
+    shown = {piece.what for piece in (*evidence_for, *evidence_against)}
+    evident = _evident(course, shown)
+    if evident is not None:
+        least = SUREST_CHANCE if shown >= {STATED_FAILURE, CHECK_FAILS} or shown & _NEVER else EVIDENT_CHANCE
+        sure = max(least, chance if evident else round(1 - chance, 3))
+        return OutcomeVerdict(evident, sure, evidence_for, evidence_against, forced=evident, evident=True)
+    forced = chance > 0.5
+    said = OUTCOME_BOUNDS.value(chance, forced=forced)
     confirming = _OF_ITSELF if unsure_end else _CONFIRMS
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
+        said = None
+    if said is False and shown & _IN_SILENCE and _PROVE_NOTHING.issuperset(each.what for each in evidence_against):
         said = None
     why: UndecidedReason = "balanced" if evidence_against else "unchecked"
     undecided = None if said is not None else why if course.last.response is not None else "unseen"
@@ -126,6 +138,37 @@ def judge_outcome(
 
 def last_real(turns: Sequence[Turn]) -> Turn:
     return [*turns[-1:], *(turn for turn in turns if not _commands_only(turn))][-1]
+
+
+def _evident(course: _Course, shown: Set[str]) -> bool | None:
+    """What an ending decides by itself, in the order of scoring.md; None where none does."""
+    if shown & (_NEVER | {STATED_FAILURE}):
+        return False
+    words = [turn for turn in (course.last, course.following) if turn is not None]
+    heard = UNANSWERED not in shown
+    if heard and any(not _works_on(turn, course) for turn in accepting(course.turns, course.following)):
+        return True
+    if NOT_WORKING in shown and any(_plainly_fails(turn) and not _works_on(turn, course) for turn in words):
+        return False
+    if not _CONTRADICTS.isdisjoint(shown):
+        return None
+    named = CHECKED in shown and any(turn.prompt is not None and names_a_check(turn.prompt) for turn in course.turns)
+    return True if COMMITTED in shown or named else None
+
+
+def _works_on(turn: Turn, course: _Course) -> bool:
+    """Whether something was changed after what this turn of the course says."""
+    return turn is not course.following and CHANGE in turn.work.marks
+
+
+def _plainly_fails(turn: Turn) -> bool:
+    """Whether a short prompt says of this work that it does not work: no question, nothing else that fails."""
+    prompt = turn.prompt
+    return prompt is not None and prompt.reports_failure and not prompt.shows(*_SPEAKS_OF_MORE)
+
+
+def names_a_check(prompt: PromptReading) -> bool:
+    return bool(prompt.checks) or prompt.shows("phrase:check_asked", "phrase:check_wanted", "cue:test", "cue:check")
 
 
 def _commands_only(turn: Turn) -> bool:
@@ -145,10 +188,6 @@ def _marks(turns: Sequence[Turn]) -> str:
         beside = bool(taken) and 2 * covered(files, taken or ()) < max(len(files), 1)
         marks.append(turn.work.marks.replace(REVERT, "") if beside else turn.work.marks)
     return "".join(marks)
-
-
-def never_complete(verdict: OutcomeVerdict) -> bool:
-    return any(piece.what in _NEVER for piece in verdict.evidence_against)
 
 
 def leading_against(verdict: OutcomeVerdict) -> str | None:
@@ -214,8 +253,11 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     answers_itself = last.prompt is not None and (last.prompt.accepts or ships(last))
     left_open = not (last.answered or last.work.tool_calls or answers_itself) and any(turn.answered for turn in turns)
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
+    failing = _stated_failure(course)
     answer, silent = last.response, course.following is None or course.unsure_end
-    unsettled = answer is not None and answer.reports_failure and not answer.reports_done
+    # What only asks may be answered by telling what fails.
+    told = answer is not None and answer.reports_failure and not answer.reports_done
+    unsettled = told and course.intent not in ASKING_INTENTS
     taken_over = next(taking_over(turns, course.following), None)
     # A revert after a change, and no change after it.
     change, revert = marks.find(CHANGE), marks.rfind(REVERT)
@@ -231,6 +273,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, change_asked and unchanged, None),
         (LAST_UNANSWERED, silent and left_open, last.position),
+        (STATED_FAILURE, failing is not None, failing.response_position if failing else None),
         (OPEN_FAILURE, unsettled, last.response_position),
         (WAITS, silent and _waits(last), last.response_position),
         (BROKE_OFF, silent and answer is not None and answer.breaks_off, last.response_position),
@@ -241,6 +284,20 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
     standing = _standing_complaint(course)
     return (*found, standing) if standing is not None else tuple(found)
+
+
+def _stated_failure(course: _Course) -> Turn | None:
+    """The turn whose answer is the last and says that it failed, where nothing after it says otherwise."""
+    places = [place for place, turn in enumerate(course.turns) if turn.response is not None]
+    turn, later = (course.turns[places[-1]], course.turns[places[-1] + 1 :]) if places else (None, ())
+    if turn is None or turn.response is None or turn.response.tells_failure is None:
+        return None
+    spoken = [*later, *([course.following] if course.following else [])]
+    if any(map(accepts, spoken)) or any(each.answered or CHANGE in each.work.marks for each in later):
+        return None
+    if turn.response.tells_failure == "gives up":
+        return turn
+    return None if course.intent in ASKING_INTENTS else turn  # that something fails may be just what was asked
 
 
 def _all_seen(turns: Sequence[Turn]) -> bool:
@@ -330,51 +387,3 @@ def _undone(turns: Sequence[Turn]) -> bool:
         return False
     # Where something else was changed after it was taken back, it was not for nothing.
     return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)
-
-
-# The substance floor: whether a sub-session is work or trivia (scoring.md, section 2). Deterministic, no model.
-
-COUNTABLE_TURNS_MIN = 3
-CHANGED_LINES_MIN = 10
-MUTATING_CALLS_MIN = 1
-TOOL_CALLS_MIN = 5
-TriviaReason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
-
-
-class Floor(msgspec.Struct, frozen=True, array_like=True):
-    passed: bool
-    countable_turns: int  # grading units that do more than navigate; a turn whose text was not captured counts
-    changed_lines: int
-    mutating_calls: int
-    reason: TriviaReason | None
-    unseen: bool = False  # whether what the agent did for one of its turns was not observed: there may be more
-    told: bool = False  # whether a prompt asks to commit the work, or an answer tells that it was done
-
-
-def countable(turn: Turn) -> bool:
-    return turn.prompt is None or turn.prompt.navigational is None
-
-
-def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
-    """`units`: the grading units of these turns, each as one turn."""
-    count = sum(map(countable, units))
-    lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
-    mutating = sum(turn.work.mutating_calls for turn in turns)
-    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED))
-    attempted = sum(turn.work.tool_calls for turn in turns) >= TOOL_CALLS_MIN
-    passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
-    passed = passed or checked or attempted
-    reason = None if passed else _trivia_reason(turns, count, lines)
-    unseen = any(turn.answered and not turn.work.observed for turn in turns)
-    told = any(map(ships, turns)) or tells_of_work(turns)
-    return Floor(passed, count, lines, mutating, reason, unseen, told)
-
-
-def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    if any(INTERRUPTED in turn.work.marks for turn in turns) and not any(turn.answered for turn in turns):
-        return "interrupted"
-    if not count:
-        return "no_real_work"
-    if lines:
-        return "too_few_lines"
-    return "no_mutating_calls" if any(turn.work.tool_calls for turn in turns) else "too_few_turns"

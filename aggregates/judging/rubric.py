@@ -15,7 +15,7 @@ import msgspec
 
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import EXPANDED, OpenArc, as_typed, cannot_shift
-from aggregates.judging.outcome import countable, never_complete
+from aggregates.judging.outcome import ships, tells_of_work
 from aggregates.judging.prompt import LEANS
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import (
@@ -32,7 +32,7 @@ from aggregates.reading.verdicts import (
     as_said,
     said_rubric,
 )
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, INTERRUPTED, Turn
 
 # A grading unit: what a person said until something was answered is one prompt.
 
@@ -259,7 +259,7 @@ def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
 
 def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:
     """The outcome of a sub-session; the evidence stays what was observed."""
-    if answer is None or never_complete(embedded):
+    if answer is None or embedded.evident:
         return embedded
     judge, complete = answer.judge, answer.complete
     if answer.undecided:
@@ -292,3 +292,51 @@ def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> Boun
     asked = "a text model" if answer.agent is None else "your own agent"
     what = f"{asked} was asked, and sees {'another' if shift else 'the same'} topic"
     return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), answer.judge)
+
+
+# The substance floor: whether a sub-session is work or trivia (scoring.md, section 2). Deterministic, no model.
+
+COUNTABLE_TURNS_MIN = 3
+CHANGED_LINES_MIN = 10
+MUTATING_CALLS_MIN = 1
+TOOL_CALLS_MIN = 5
+TriviaReason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
+
+
+class Floor(msgspec.Struct, frozen=True, array_like=True):
+    passed: bool
+    countable_turns: int  # grading units that do more than navigate; a turn whose text was not captured counts
+    changed_lines: int
+    mutating_calls: int
+    reason: TriviaReason | None
+    unseen: bool = False  # whether what the agent did for one of its turns was not observed: there may be more
+    told: bool = False  # whether a prompt asks to commit the work, or an answer tells that it was done
+
+
+def countable(turn: Turn) -> bool:
+    return turn.prompt is None or turn.prompt.navigational is None
+
+
+def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
+    """`units`: the grading units of these turns, each as one turn."""
+    count = sum(map(countable, units))
+    lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
+    mutating = sum(turn.work.mutating_calls for turn in turns)
+    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED))
+    attempted = sum(turn.work.tool_calls for turn in turns) >= TOOL_CALLS_MIN
+    passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
+    passed = passed or checked or attempted
+    reason = None if passed else _trivia_reason(turns, count, lines)
+    unseen = any(turn.answered and not turn.work.observed for turn in turns)
+    told = any(map(ships, turns)) or tells_of_work(turns)
+    return Floor(passed, count, lines, mutating, reason, unseen, told)
+
+
+def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
+    if any(INTERRUPTED in turn.work.marks for turn in turns) and not any(turn.answered for turn in turns):
+        return "interrupted"
+    if not count:
+        return "no_real_work"
+    if lines:
+        return "too_few_lines"
+    return "no_mutating_calls" if any(turn.work.tool_calls for turn in turns) else "too_few_turns"

@@ -32,7 +32,7 @@ from aggregates.reading.readings import (
     own_span,
     own_words,
 )
-from aggregates.reading.sentences import Cutter, patterns
+from aggregates.reading.sentences import Cutter, named_checks, patterns, stated_failure
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
@@ -89,6 +89,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         foreign=shown.foreign,
         maker=maker,
         start=own.start,
+        checks=tuple(map(digester.number, named_checks(looked.own))),
     )
 
 
@@ -107,6 +108,7 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:].lower().rstrip()
     words = [word for word in _WORDS.cut(text[-2 * _END_CHARS :].lower())[0] if not word.isdigit()]
+    stated = stated_failure(text)
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
@@ -116,6 +118,7 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         closes=_TELLS["closes"].search(end[-_CLOSE_CHARS:]) is not None,
         invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
         breaks_off=_TELLS["breaks off"].search(end[-_OFFER_CHARS:]) is not None,
+        tells_failure=None if stated is None else stated.kind,
     )
 
 

@@ -5,6 +5,7 @@ Apart from those that read: their words, patterns and weights take as long to lo
 
 import re
 from pkgutil import get_data
+from typing import Literal
 
 import msgspec
 
@@ -114,6 +115,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     foreign: bool = False  # in a language that the lexicons do not know, or a picture alone: the rubric judge abstains
     maker: str | None = None  # `maker_of`
     start: int = 0  # where the person's own words begin in the text
+    checks: tuple[int, ...] = ()  # keyed digests of the names of scripts that it calls the check
 
     def shows(self, *names: str) -> bool:
         return any(map(self.shown.__contains__, map(NUMBER.__getitem__, names)))
@@ -157,3 +159,4 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     closes: bool = False  # says that the work is complete, ready, committed or merged
     invites: bool = False  # ends with a general offer of more help, or asks what is next
     breaks_off: bool = False  # ends by saying what comes next, as an answer does that was cut off
+    tells_failure: Literal["fails", "gives up"] | None = None  # `StatedFailure.kind`

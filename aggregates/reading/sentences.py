@@ -8,7 +8,9 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pkgutil import get_data
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from aggregates.event import Span
 
 Words = frozenset[str]
 Phrase = tuple[str, ...]
@@ -310,3 +312,78 @@ def says_it_works(own: str) -> bool:
         sure = works and not _SAYS["doubts"].search(line, 0, works.end()) and not _SAYS["of a noun"].search(line)
         said = said or ("?" not in end and bool(_SAYS["merged"].match(line) or sure))
     return said
+
+
+# That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
+
+LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
+_MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
+_FAILS = patterns("failure")
+_UNSAY = ("denials", "conditions")
+_SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
+
+
+class StatedFailure(NamedTuple):
+    kind: Literal["fails", "gives up"]  # a thing is told to fail, or the agent says that it could not do it
+    said: Span
+
+
+def stated_failure(text: str) -> StatedFailure | None:
+    """The last sentence that says so, unless a later one says that it was done, or excuses it."""
+    found: StatedFailure | None = None
+    cut_off = max(0, len(text) - _MASKED_CHARS)
+    own = _own(text[cut_off:])
+    for sentence in _SAID_SENTENCE.finditer(own, max(0, len(own) - LOOKED_CHARS)):
+        line = sentence[0].lower().replace("’", "'")
+        if line.rstrip().endswith("?"):
+            continue
+        kind = _failing(line)
+        if kind is not None:
+            start = cut_off + sentence.start() + len(sentence[0]) - len(sentence[0].lstrip(" \t-*#•"))
+            start = found.said.start if found and found.said.end == cut_off + sentence.start() else start
+            found = StatedFailure(kind, Span(start, cut_off + sentence.end()))
+        elif _FAILS["excused"].search(line) or _says_done(line):
+            found = None
+    return found
+
+
+def _own(text: str) -> str:
+    """Of the same length, code, quotes and messages as underscores. Of a text that begins within code the rest."""
+    begun = text.find("```") + 3 if text.count("```") % 2 else 0
+    return "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
+
+
+def _failing(line: str) -> Literal["fails", "gives up"] | None:
+    if _FAILS["excused"].search(line):
+        return None
+    for kind in ("gives up", "fails"):
+        for found in _FAILS[kind].finditer(line):
+            denied = kind == "fails" and _FAILS["denials"].search(line, 0, found.start())
+            on_condition = _FAILS["conditions"].search(line, 0, found.end()) or _FAILS["after"].match(line, found.end())
+            if not (denied or on_condition):
+                return kind
+    return None
+
+
+def _says_done(line: str) -> bool:
+    done = _FAILS["done"].search(line)
+    unsure = _FAILS["a part"].search(line) or (
+        done and any(_FAILS[each].search(line, 0, done.start()) for each in _UNSAY)
+    )
+    return done is not None and not unsure
+
+
+# Which scripts a prompt calls the check, by the names that it says.
+
+_SAID_CLAUSES = re.compile(r"[.!?;](?=\s)|\n")
+_NAMES_A_CHECK = _FAILS["a check"]
+_SCRIPTS = _FAILS["a script"]
+
+
+def named_checks(own: str) -> list[str]:
+    """The names of scripts in clauses that speak of a check, in lower case: "the check is `sh fail.sh`"."""
+    clauses = (each for each in _SAID_CLAUSES.split(own.lower()) if _NAMES_A_CHECK.search(each))
+    return list(dict.fromkeys(name for each in clauses for name in _SCRIPTS.findall(each)))[:_NAMED_MAX]
+
+
+_NAMED_MAX = 8

@@ -244,6 +244,7 @@ class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
     judge: str = EMBEDDED
     undecided: UndecidedReason | None = None  # why nothing is said; None where something is
     forced: bool = False  # what would be said if something had to be
+    evident: bool = False  # whether its ending decides, before any weight and any text model
 
     @property
     def chance(self) -> float:

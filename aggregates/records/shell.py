@@ -26,6 +26,7 @@ _NESTING_MAX = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _PRINTS = re.compile(r"-[la0]*[np]\w*")  # options by which Perl prints
+_INTERPRETERS = frozenset({"bun", "deno", "node", "perl", "php", "pwsh", "ruby", "tsx"})
 _PARTS = re.compile(r"[a-z0-9]+")  # of a script's name
 
 
@@ -189,6 +190,24 @@ def _read_text(text: str, depth: int) -> ShellReading:
     pops = ["pop"] in stashes or ["apply"] in stashes
     back = _together([_read_simple(each, _NESTING_MAX) for each in others]) if pops else reading
     return msgspec.structs.replace(reading, revert=back.revert, reverted=back.reverted)
+
+
+_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash|bat|cmd|js|mjs|php|pl|ps1|py|rb|ts)")
+
+
+def scripts_run(command: str, depth: int = 0) -> tuple[str, ...]:
+    """The names of the script files that a command line runs, in lower case: `sh fail.sh`, `./tools/gate.py`."""
+    found: list[str] = []
+    for each in simple_commands(command[:COMMAND_CHARACTERS_MAX]):
+        words = _without_prefixes(each.words)
+        if len(words) > 2 and words[1] in ("-c", "-lc", "-ic"):
+            found += scripts_run(words[2], depth + 1) if depth < _NESTING_MAX else ()
+            continue
+        if words and _program(words[0]) in _NAMES["shells"] | _NAMES["pythons"] | _INTERPRETERS:
+            words = _without_options(words[1:])
+        name = _program(words[0]).lower() if words else ""
+        found += [name] if _SCRIPT.fullmatch(name) else []
+    return tuple(dict.fromkeys(found))
 
 
 def _read_simple(command: SimpleCommand, depth: int) -> ShellReading:

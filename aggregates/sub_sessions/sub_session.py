@@ -14,8 +14,9 @@ import msgspec
 from aggregates.event import Command, DeveloperEvent, Words
 from aggregates.judging import rubric as judging
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import Floor, judge_outcome, substance
+from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.rubric import Floor, substance
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc

@@ -3,7 +3,7 @@
 Each record of an agent is read once, as an observation without its words; a turn sums up those that belong to it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
 from operator import add
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import msgspec
 from aggregates.event import Digester, Span, Words, cut
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.shell import read_command
+from aggregates.records.shell import read_command, scripts_run
 from aggregates.records.tools import tool_effect
 from aggregates.times import US_PER_SECOND
 
@@ -42,6 +42,11 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     more: tuple[tuple[int, Span, int, int], ...] = ()  # beside that file: digest, path, lines added and removed
     parts: tuple[Parts, ...] = ()  # of that file and of those beside it
     reverted: tuple[Parts, ...] = ()  # what it takes back; none where that is whatever there is
+    scripts: tuple[int, ...] = ()  # keyed digests of the names of the script files that it runs
+
+    def checks(self, named: Container[int]) -> bool:
+        """Whether it is a check, by itself or since a prompt calls a script of that name one."""
+        return self.check or any(script in named for script in self.scripts)
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
@@ -148,6 +153,7 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
         more=tuple((digester.number(name), file.path, file.lines_added, file.lines_removed) for name, file in others),
         parts=tuple(path_parts(each, digester) for each in paths),
         reverted=() if shell is None else tuple(path_parts(each, digester) for each in shell.reverted),
+        scripts=() if shell is None else tuple(map(digester.number, scripts_run(command or ""))),
     )
 
 
@@ -262,11 +268,12 @@ UNKNOWN_MODEL = "unknown"
 Placed = tuple[int, Observation]
 
 
-def sum_work(placed: Sequence[Placed]) -> Work:
+def sum_work(placed: Sequence[Placed], checks: Container[int] = ()) -> Work:
+    """`checks`: the scripts that the prompt calls the check."""
     seen = [(position, each) for position, each in placed if each.kind != "prompt"]
     if not seen:
         return Work()
-    marks = "".join(_marks_of(each) for _, each in seen)
+    marks = "".join(_marks_of(each, checks) for _, each in seen)
     tools = [each.tool for _, each in seen if each.tool is not None]
     done = [tool for tool in tools if tool.ok is not False]
     taken = [tool.reverted for tool in tools if tool.revert and tool.ok is True]
@@ -293,7 +300,7 @@ def sum_work(placed: Sequence[Placed]) -> Work:
 _MARKS = {"request": ANSWERED, "error": API_ERROR, "interruption": INTERRUPTED, "rejection": REJECTED}
 
 
-def _marks_of(observation: Observation) -> str:
+def _marks_of(observation: Observation, checks: Container[int]) -> str:
     """One shell line may check, commit and open a pull request; an outcome that was not seen proves nothing."""
     tool = observation.tool
     if observation.kind != "tool" or tool is None:
@@ -303,8 +310,13 @@ def _marks_of(observation: Observation) -> str:
     if tool.effect == "edit":
         return "" if tool.ok is False else CHANGE
     if tool.ok is not True:
-        return CHECK_FAILED if tool.check and tool.ok is False else ""
-    flags = ((tool.check, CHECK_OK), (tool.commit, COMMIT), (tool.pull_request, PULL_REQUEST), (tool.revert, REVERT))
+        return CHECK_FAILED if tool.checks(checks) and tool.ok is False else ""
+    flags = (
+        (tool.checks(checks), CHECK_OK),
+        (tool.commit, COMMIT),
+        (tool.pull_request, PULL_REQUEST),
+        (tool.revert, REVERT),
+    )
     return "".join(mark for flag, mark in flags if flag)
 
 

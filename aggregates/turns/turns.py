@@ -290,7 +290,8 @@ def _build(
     responses = [each for each in own if each.observation.kind == "response"]
     answers, lead = _answers(group, captured, heard_live=bool(responses)), group.lead
     answer = answers[-1] if answers else None
-    work = sum_work([(each.position, each.observation) for each in own])
+    checks = () if lead.reading is None else lead.reading.checks
+    work = sum_work([(each.position, each.observation) for each in own], checks)
     if not work.usage:
         # Where no request log covers the turn, the numbers of its responses stand in.
         told = [each for each in answers if each.is_request(failed=API_ERROR in work.marks)]

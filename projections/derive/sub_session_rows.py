@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import Floor
+from aggregates.judging.rubric import Floor
 from aggregates.reading import verdicts
 from aggregates.scores.grades import Estimate, estimate, spread
 from aggregates.sub_sessions.arcs import ReworkView

@@ -9,6 +9,8 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
+from aggregates.judging import rubric as floors
+from aggregates.reading.sentences import stated_failure
 from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, kind_of
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
@@ -23,9 +25,9 @@ from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_MIN = {
-    "turns_min": rules.COUNTABLE_TURNS_MIN,
-    "lines_min": rules.CHANGED_LINES_MIN,
-    "mutating_calls_min": rules.MUTATING_CALLS_MIN,
+    "turns_min": floors.COUNTABLE_TURNS_MIN,
+    "lines_min": floors.CHANGED_LINES_MIN,
+    "mutating_calls_min": floors.MUTATING_CALLS_MIN,
 }
 _COMPLETION_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
 _Shows = Callable[[Observation], bool]
@@ -35,18 +37,19 @@ def _tool(shows: Callable[[ToolUse], bool]) -> _Shows:
     return lambda seen: seen.tool is not None and shows(seen.tool)
 
 
+_CHECKS = (rules.CHECKED, rules.CHECK_FAILS)
 _BY_WORK: dict[str, _Shows] = {
-    rules.CHECKED: _tool(lambda tool: tool.check and tool.ok is True),
     rules.COMMITTED: _tool(lambda tool: tool.ok is True and (tool.commit or tool.pull_request)),
     rules.CHANGED: _tool(lambda tool: tool.effect == "edit" and tool.ok is not False),
-    rules.CHECK_FAILS: _tool(lambda tool: tool.check and tool.ok is False),
     rules.REVERTED: _tool(lambda tool: tool.revert),
     rules.ENDED_ON_ERROR: lambda seen: seen.kind == "error",
     rules.CANCELLED_LOOPING: lambda seen: seen.kind == "interruption",
     rules.INTERRUPTED_LAST: lambda seen: seen.kind == "interruption",
     rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
-_BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF}
+_BY_ANSWER = {
+    *(rules.UNCHALLENGED, rules.REPORTED, rules.STATED_FAILURE, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF)
+}
 _SAID: dict[str, Callable[[Sequence[Turn], Turn | None], Iterator[Turn]]] = {
     rules.ACCEPTED: rules.accepting,
     rules.SHIPPED: rules.shipping,
@@ -154,8 +157,8 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         verdict += f" {evidence.said('unsure', 'said', parts=parts)}"
     if row.settled:
         needed = evidence.said("needed", "last" if facts.following is None else "followed", floor=_COMPLETION_FLOOR)
-        end = f"; {needed}" if row.detail.outcome.judge == EMBEDDED else "."
-        numbers = [f"By the evidence, completion is {row.detail.outcome.chance:.0%} likely{end}", *numbers]
+        end = f"; {needed}" if (judged := row.detail.outcome).judge == EMBEDDED and not judged.evident else "."
+        numbers = [f"By the evidence, completion is {judged.chance:.0%} likely{end}", *numbers]
     positions = [at for part in (opening, floor, grade, reached, rework) for at in part.positions]
     return Explanation(
         score_v3_sub_session_id=row.sub_session_id,
@@ -201,7 +204,7 @@ def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
     return f"{kind_of(row.kind_told).capitalize()}{reached}{graded}{silent}."
 
 
-def _why_trivia(floor: rules.Floor) -> str:
+def _why_trivia(floor: floors.Floor) -> str:
     """What was missing; where the agent's work was not observed, nothing is said of it."""
     unseen = "told" if floor.told else "unseen"
     return evidence.said("trivia", unseen if floor.unseen else floor.reason or "too_few_turns")
@@ -223,7 +226,7 @@ def _undecided(facts: evidence.SubSessionEvidence) -> str:
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
     floor, (turns, lines, calls) = facts.row.detail.floor, _FLOOR_MIN.values()
-    rule = evidence.said("floor", "rule", turns=turns, lines=lines, calls=calls, any=rules.TOOL_CALLS_MIN)
+    rule = evidence.said("floor", "rule", turns=turns, lines=lines, calls=calls, any=floors.TOOL_CALLS_MIN)
     has = evidence.said(
         "floor",
         "seen" if floor.unseen else "has",
@@ -309,6 +312,8 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
         text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
         if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
             text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
+        elif verdict.evident:
+            text.append("This ending decides by itself, before any weight.")
         if row.goal_complete != verdict.goal_complete:
             text.append(f"You said that it was {'reached' if row.goal_complete else 'not reached'}; that counts.")
     return OutcomeExplained(
@@ -333,18 +338,33 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
     what, position, last = weighed.what, weighed.position, rules.last_real(facts.turns)
     piece, at_us = evidence.EvidencePiece(what=what, position=position, quote=None), last.started_us
     who: Literal["you", "the agent", "the tools"] = "you" if what in _BY_PROMPT | _BY_HAND else "the tools"
-    if what in _BY_WORK and (seen := facts.last_seen(_BY_WORK[what])) is not None:
+    shows = _checked(facts, ok=what == rules.CHECKED) if what in _CHECKS else _BY_WORK.get(what)
+    if shows is not None and (seen := facts.last_seen(shows)) is not None:
         piece, at_us = facts.work_piece(what, seen), seen.at_us
     elif what in _BY_PROMPT:
         for turn in (turn for turn in _speaking(facts, what) if turn.position == position):
             piece, at_us = facts.prompt_piece(what, turn), turn.started_us
             break
     elif what in _BY_ANSWER:
+        last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(facts.text(ref)))
+        said = _stated(facts.text(ref)) if what == rules.STATED_FAILURE else facts.text(ref)
+        piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(said))
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
+
+
+def _checked(facts: evidence.SubSessionEvidence, *, ok: bool) -> _Shows:
+    """What shows a check: a script that a prompt calls one among them."""
+    named = {name for turn in facts.turns if turn.prompt is not None for name in turn.prompt.checks}
+    return _tool(lambda tool: tool.checks(named) and tool.ok is ok)
+
+
+def _stated(text: str | None) -> str | None:
+    """Of an answer what says that it failed."""
+    stated = None if text is None else stated_failure(text)
+    return text if text is None or stated is None else text[stated.said.start : stated.said.end]
 
 
 def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:

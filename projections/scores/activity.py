@@ -11,7 +11,7 @@ from typing import get_args
 import msgspec
 
 from aggregates.event import Scope, Span
-from aggregates.judging.outcome import TriviaReason
+from aggregates.judging.rubric import TriviaReason
 from aggregates.reports.prose import NarrativeStatus
 from aggregates.scores.grades import Interval, Tally, score_of
 from aggregates.scores.integrity import KINDS, FlagKind

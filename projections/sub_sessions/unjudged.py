@@ -16,7 +16,7 @@ from aggregates.turns.turn import Turn
 from projections.derive.sessions import arc_before, arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, json_array, unpack
-from projections.sub_sessions.rows import turns_in
+from projections.sub_sessions.rows import find, turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
 PASTED_CHARACTERS_MAX = 2_000
@@ -153,7 +153,9 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
             }
             yield Question("rubric", scope, lead.turn.agent_session_id, lead.turn.capture_id, captures, payload)
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
-    if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
+    row = find(reader, scope, UUID(name))
+    open_to = row is not None and not row.detail.outcome.evident and any(each.prompt for each in turns)
+    if open_to and not _answered(reader.db, "outcome", last, wanted, captures):
         shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]
         following = neighbour(reader.db, last, ">")
         asked = None if following is None else _words(reader, [following])[0].asked

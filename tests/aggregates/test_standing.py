@@ -41,13 +41,14 @@ from tests.support.otlp import counter, log, logs, metrics, pairs, span, taken, 
 DIGESTER = Digester(b"a key for tests")
 GOLDEN = {
     PromptReading: "weight navigational clears token_digests title summary characters pasted_characters shown logits "
-    "topic_digests foreign maker start",
-    ResponseReading: "topic_digests characters asks reports_done reports_failure closes invites breaks_off",
+    "topic_digests foreign maker start checks",
+    ResponseReading: "topic_digests characters asks reports_done reports_failure closes invites breaks_off "
+    "tells_failure",
     Observation: "kind prompt_id source model input_tokens output_tokens cache_read_tokens cache_write_tokens "
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "
     "lower_bound upper_bound",
     ToolUse: "effect ok mutating check commit pull_request revert input_digest file_digest path lines_added "
-    "lines_removed more parts reverted",
+    "lines_removed more parts reverted scripts",
 }
 
 

@@ -1,4 +1,4 @@
-"""The outcome judge on the written sub-sessions of `cases.txt`: captures and telemetry in, rows out."""
+"""The outcome judge on the written sub-sessions of `cases.txt` and `endings.txt`: facts in, rows out."""
 
 import re
 from contextlib import closing
@@ -23,27 +23,40 @@ class Case(NamedTuple):
     script: str
 
 
-TEXT = (Path(__file__).parent / "cases.txt").read_text(encoding="utf-8")
-CASES = [
-    Case(rule, SAID[said], script)
-    for said, rule, script in re.findall(r"^== (\w+): (.*)\n((?:(?!== ).*\n)*)", TEXT, re.MULTILINE)
-]
+def _cases(name: str) -> list[Case]:
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    found = re.findall(r"^== (\w+): (.*)\n((?:(?!== ).*\n)*)", text, re.MULTILINE)
+    return [Case(rule, SAID[said], script) for said, rule, script in found]
+
+
+CASES, ENDINGS = _cases("cases.txt"), _cases("endings.txt")
+TOOLS = {  # of a script, as agents call them
+    "claude-code": {"Edit": "Edit", "Bash": "Bash", "Read": "Read", "Grep": "Grep"},
+    "codex": {"Edit": "apply_patch", "Bash": "exec_command", "Read": "shell", "Grep": "shell"},
+    "gemini": {"Edit": "replace", "Bash": "run_shell_command", "Read": "read_file", "Grep": "search_file_content"},
+    "copilot": {"Edit": "apply_patch", "Bash": "bash", "Read": "view", "Grep": "grep"},
+    "opencode": {"Edit": "edit", "Bash": "bash", "Read": "read", "Grep": "grep"},
+}
 
 
 def first_is_complete(script: str) -> bool | None:
     """Whether the first sub-session of a script reached its goal, an hour later; None: undecided."""
     steps = [line.partition(" ") for line in script.splitlines() if line.strip()]
     log = Log().claim(_SESSION)
-    prompt_id, at_us = None, MONDAY
+    prompt_id, at_us, tools = None, MONDAY, TOOLS["claude-code"]
     for place, (step, _, rest) in enumerate(steps):
         at_us = MONDAY + place * STEP_US
         if step == ">":
             prompt_id = log.prompt(_SESSION, rest, at_us)
+        elif step == "as":
+            tools = TOOLS[rest]
         elif step == "<" and prompt_id is not None:
             log.records(_SESSION, _asked(at_us)).answer(_SESSION, prompt_id, rest, at_us)
         else:
-            asked = [_asked(at_us)] if step in ("edit", "read", "run", "fail", "call") else []
-            log.records(_SESSION, *asked, _observed(step, rest, at_us + 1))
+            asked = [_asked(at_us)] if step in ("edit", "unapplied", "read", "run", "fail", "call") else []
+            seen = _observed(step, rest, at_us + 1)
+            named = {"tool": tools[str(seen["tool"])]} if "tool" in seen else {}
+            log.records(_SESSION, *asked, seen | named)
     with closing(project(log.passes(at_us + SETTLED_US).facts)) as db:
         (complete,) = db.execute("SELECT judged_goal_complete FROM sub_sessions ORDER BY started_us LIMIT 1").fetchone()
     return None if complete is None else bool(complete)
@@ -57,6 +70,7 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
     """What telemetry says of a step. Raises KeyError for a step that there is none of."""
     told: dict[str, dict[str, object]] = {
         "edit": edit(at_us, rest) | {"lines_removed": 2},
+        "unapplied": edit(at_us, rest, ok=False),
         "read": {"kind": "tool", "tool": "Read", "ok": True, "path": rest},
         "run": shell(at_us, rest),
         "fail": shell(at_us, rest, ok=False),
@@ -70,7 +84,7 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
     return {"at_us": at_us, **told[step]}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.rule for case in CASES])
+@pytest.mark.parametrize("case", [*CASES, *ENDINGS], ids=[case.rule for case in [*CASES, *ENDINGS]])
 def test_a_written_session_is_judged_as_its_rule_says(case: Case) -> None:
     """Each holds one way in which a goal is reached or missed."""
     assert first_is_complete(case.script) is case.complete
@@ -78,5 +92,5 @@ def test_a_written_session_is_judged_as_its_rule_says(case: Case) -> None:
 
 def test_there_are_enough_of_each_with_a_rule_of_its_own() -> None:
     counts = [sum(case.complete is said for case in CASES) for said in (False, None, True)]
-    assert counts == [21, 16, 24]
+    assert counts == [22, 15, 24]
     assert len({case.rule for case in CASES}) == len(CASES)

@@ -163,6 +163,7 @@ PRIOR: Mapping[str, float] = {
     rules.UNANSWERED: -4.5,
     rules.LAST_UNANSWERED: -2.5,
     rules.NO_CHANGE: -1.0,
+    rules.STATED_FAILURE: -6.0,
     rules.OPEN_FAILURE: -1.2,
     rules.WAITS: -1.0,
     rules.BROKE_OFF: -1.5,

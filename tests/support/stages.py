@@ -67,7 +67,7 @@ def prompt(
 
 def response(topic: str = "", *says: str, asks: bool = False, characters: int = 40) -> ResponseReading:
     """Make the reading of an answer; `says` are names of its flags."""
-    told = dict.fromkeys(says, True)
+    told: dict[str, Any] = dict.fromkeys(says, True)
     return ResponseReading(topic_digests=digests(topic), characters=characters, asks=asks, **told)
 
 

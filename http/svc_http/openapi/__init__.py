@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 import jinja2
 import msgspec
 
-from aggregates.judging.outcome import TriviaReason
+from aggregates.judging.rubric import TriviaReason
 from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER

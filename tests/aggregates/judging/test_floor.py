@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from aggregates.judging.outcome import TriviaReason, countable, substance
+from aggregates.judging.rubric import TriviaReason, countable, substance
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import turn
 from tests.support.tables import table

@@ -28,6 +28,7 @@ from aggregates.judging.outcome import (
     SHIPPED,
     SPEAKS_AGAINST,
     SPEAKS_FOR,
+    STATED_FAILURE,
     STILL_FAILING,
     TAKEN_OVER,
     UNANSWERED,
@@ -36,10 +37,9 @@ from aggregates.judging.outcome import (
     WAITS,
     OutcomeModel,
     judge_outcome,
-    never_complete,
 )
 from aggregates.judging.rubric import JudgeAnswered, answered_outcome
-from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict
+from aggregates.reading.verdicts import Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
 from tests.support.stages import turn
 from tests.support.tables import table
@@ -89,38 +89,11 @@ def test_a_go_ahead_after_an_interruption_is_no_thanks() -> None:
     assert ACCEPTED in whats(judge(stopped, turn("thanks, it works now", place=2, marks="a")))[0]
 
 
-@pytest.mark.parametrize("said", ["continue", "do it", "go ahead please", "proceed"])
-def test_an_order_to_go_on_is_no_thanks(said: str) -> None:
-    """Whatever the answer before ended with; "ok great" is a nod."""
-    assert ACCEPTED not in whats(judge(turn(marks="Ca"), turn(said, place=2, marks="Ca")))[0]
-    assert ACCEPTED in whats(judge(turn(marks="Ca"), turn("ok great", place=2, marks="Ca")))[0]
-
-
-ASKING: list[Intent] = ["question", "investigation", "review", "plan"]
-LOOKED = turn(answer="I looked at it.", marks="a", tool_calls=1)
-
-
-@table(
-    ("asked", "following", "intents", "complete"),
-    {
-        "a checked change, even in silence": (turn(marks="CKa"), None, ["bug_fix"], True),
-        "a change that was moved on from": (turn(marks="Ca"), NEXT_GOAL, ["bug_fix"], True),
-        "an answer to what only asks": (work("a"), None, ASKING, True),
-        "nothing was changed": (LOOKED, None, [each for each in INTENTS if each not in ASKING], False),
-        "nothing was answered": (turn(answer=None), None, INTENTS, False),
-    },
-)
-def test_what_the_shipped_judge_calls_complete(
-    asked: Turn, following: Turn | None, intents: list[Intent], complete: bool
-) -> None:
-    for intent in intents:
-        assert bool(judge(asked, intent=intent, following=following).goal_complete) is complete
-
-
 CORRECTION = turn("No, that's not what I meant", place=9, answer="Here it is.")
 FAILURE = turn("It still fails with the same error", place=9, answer="Here it is.")
 DONE = "Done. All tests pass."
 OPEN = "Two tests still fail."
+GAVE_UP = "I could not find the reason."
 ASKS = "Shall I change the tests as well?"
 INVITES = "Let me know if there is anything else."
 BREAKS_OFF = "Now I will write the parser:"
@@ -154,7 +127,8 @@ GO = "yes, go ahead"
         "not answered": ([work(answer=None)], None, None, {UNANSWERED}),
         "the last one not answered": ([work(), work(answer=None)], None, None, {LAST_UNANSWERED}),
         "no change": ([work("a")], "bug_fix", None, {NO_CHANGE}),
-        "something is left open": ([work(answer=OPEN)], None, None, {OPEN_FAILURE}),
+        "something is left open": ([work(answer=OPEN)], None, None, {OPEN_FAILURE, STATED_FAILURE}),
+        "a failure is told that was asked about": ([work(answer=OPEN)], "question", None, {UNCHALLENGED}),
         "the answer asks": ([work(answer=ASKS)], None, None, {WAITS}),
         "the answer offers more help": ([work(answer=INVITES)], None, None, set()),
         "the answer breaks off": ([work(answer=BREAKS_OFF)], None, None, {BROKE_OFF}),
@@ -217,10 +191,10 @@ def surely(chance: int) -> OutcomeModel:
         "a change that was moved on from": ([work("Ca")], NEXT_GOAL, 3_000, True, None),
         "silence after a change that nothing checked": ([work("Ca")], None, 3_000, None, "unchecked"),
         "an answer that was never seen": ([work("C", answer=None)], None, 3_000, None, "unseen"),
-        "what speaks against it balances": ([work("Ca")], FAILURE, 3_000, None, "balanced"),
+        "what speaks against it balances": ([work("Ca")], CORRECTION, 3_000, None, "balanced"),
         "a failed check does": ([work("CkKka")], NEXT_GOAL, 3_000, None, "balanced"),
-        "surely not complete": ([work("Ca")], FAILURE, -3_000, False, None),
-        "perhaps not": ([work("Ca")], FAILURE, -1_000, None, "balanced"),
+        "surely not complete": ([work("Ca")], CORRECTION, -3_000, False, None),
+        "perhaps not": ([work("Ca")], CORRECTION, -1_000, None, "balanced"),
         "never complete": ([work("CE")], THANKS, 3_000, False, None),
     },
 )
@@ -231,23 +205,6 @@ def test_an_outcome_is_said_or_undecided(
     verdict = judge_outcome(turns, None, following, surely(bias))
     assert (verdict.goal_complete, verdict.undecided) == (said, why)
     assert verdict.forced is (bias > 0 and said is not False)
-
-
-@table(
-    ("marks", "repeats", "never"),
-    {
-        "an error at the end": ("CKMaE", 0, True),
-        "an error after which something was answered": ("CKMEa", 0, False),
-        "cancelled after two equal calls": ("CKMaI", 2, False),
-        "cancelled after three": ("CKMaI", 3, True),
-        "an interruption after which something was answered": ("CKMIa", 3, False),
-        "three equal calls without a cancellation": ("CKMa", 3, False),
-    },
-)
-def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
-    verdict = judge(work(marks, repeats=repeats, answer=DONE), intent=None, following=THANKS)
-    assert never_complete(verdict) is never
-    assert (verdict.goal_complete is False) is never
 
 
 ASKED_AGAIN = work("a", place=2)
@@ -355,19 +312,19 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
         CANCELLED_LOOPING: 5,
         INTERRUPTED_LAST: 5,
     }
-    silent = judge(first, work("a", place=5, answer=OPEN, text="Where is it?"), intent="plan")
+    silent = judge(first, work("a", place=5, answer=GAVE_UP, text="Where is it?"), intent="plan")
     assert [(each.what, each.position) for each in silent.evidence_for] == [(UNCHALLENGED, 105)]
-    assert [(each.what, each.position) for each in silent.evidence_against] == [(OPEN_FAILURE, 105)]
+    assert [(each.what, each.position) for each in silent.evidence_against] == [(STATED_FAILURE, 105)]
     nothing = judge(work("E", answer=None), intent="bug_fix", following=FAILURE)
     assert [(each.what, each.position) for each in nothing.evidence_against] == [
         *((ENDED_ON_ERROR, 1), (UNANSWERED, None), (NO_CHANGE, None), (NOT_WORKING, 9))
     ]
 
 
-def test_no_model_makes_a_dead_end_a_success() -> None:
-    """A request that failed for good; a text model's word counts for any other ending."""
+def test_no_model_makes_an_evident_failure_a_success() -> None:
+    """What the answer itself says; a text model's word counts for any other ending."""
     about: dict[str, Any] = {"organization_id": UUID(int=1), "developer_id": UUID(int=2), "capture_id": UUID(int=3)}
     told: dict[str, Any] = {"model": "m", "prompt_version": 1, "input_digest": b"", "confidence": 0.8, "complete": True}
     said = JudgeAnswered(received_at_us=0, kind="outcome", agent_session_id="s", **about, **told)
-    dead, other = judge(work("CE")), judge(work("C"))
+    dead, other = judge(work("C", answer=GAVE_UP)), judge(work("C"))
     assert (answered_outcome(dead, said), answered_outcome(other, said).goal_complete) == (dead, True)

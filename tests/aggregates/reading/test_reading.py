@@ -1,5 +1,7 @@
 """Reading a text once: bounded, total, wordless."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import TOKENS_MAX
+from aggregates.reading.sentences import stated_failure
 from tests.support.stages import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
@@ -188,3 +191,15 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert read_response("The change is pushed.\n◆ Starting the next run...", DIGESTER).breaks_off
     assert read_response("All is done. Shall I push it?", DIGESTER).invites
     assert not read_response("Shall I change the parser as well?", DIGESTER).invites
+
+
+STATED = (Path(__file__).parent / "stated.txt").read_text(encoding="utf-8").splitlines()[1:]
+
+
+@pytest.mark.parametrize("line", STATED)
+def test_an_answer_states_a_failure_itself(line: str) -> None:
+    """About the goal, outside code, quotes and messages, and as its last word on it."""
+    said, _, answer = line.replace("\\n", "\n").partition(" <= ")
+    for text in (answer, "x" * 9_999 + ".\n" + answer):
+        found = stated_failure(text)
+        assert ("-" if found is None else text[found.said.start : found.said.end].strip()) == said

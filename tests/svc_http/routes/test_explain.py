@@ -414,3 +414,20 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     house.has_seen(Log(ANA_SCOPE).corrects_goal("a", first, True).renames(first, "Mine"))
     now = {each["action"] for each in (await explained(api, "a"))["overrides"]}
     assert now == {"set_intent", "mark_rework", "mark_complete", "rename"}
+
+
+FAIL = "Make the export in src/export.ts work again. The check is `sh fail.sh`."
+STATED = "The test still fails; I could not find the reason."
+
+
+async def test_an_evident_failure_is_told_with_the_check_and_the_words(house: House, api: Caller) -> None:
+    log, at = Log(ANA_SCOPE), [MONDAY + number * SECOND for number in range(9)]
+    asked = log.prompt("a", FAIL, at[0])
+    failed = (shell(second, "bash -lc 'sh fail.sh'", ok=False, tool="exec_command") for second in (at[2], at[5]))
+    log.records("a", request(at[1]), next(failed), edit(at[3]), request(at[4]), next(failed), request(at[6]))
+    log.answer("a", asked, f"I changed the export twice, see `src/export.ts`. {STATED}\n\n- one\n- two", at[7])
+    shown = (await of(house, api, log))["outcome"]
+    told = {each["what"]: (each["who"], each["quote"]) for each in shown["evidence_against"]}
+    assert told["the last check failed"] == ("the tools", "bash -lc 'sh fail.sh'")
+    assert told["the answer itself says that it fails or could not be done"] == ("the agent", STATED)
+    assert (shown["goal_complete"], shown["confidence"], shown["undecided_reason"]) == (False, 0.98, None)
