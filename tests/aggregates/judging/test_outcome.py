@@ -196,6 +196,7 @@ def surely(chance: int) -> OutcomeModel:
         "surely not complete": ([work("Ca")], CORRECTION, -3_000, False, None),
         "perhaps not": ([work("Ca")], CORRECTION, -1_000, None, "balanced"),
         "never complete": ([work("CE")], THANKS, 3_000, False, None),
+        "nor in a loop": ([work("CKMaI", repeats=3)], THANKS, 3_000, False, None),
     },
 )
 def test_an_outcome_is_said_or_undecided(
