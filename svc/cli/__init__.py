@@ -32,6 +32,7 @@ COMMANDS = {  # in the order of the help
     "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
     "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
     "hook": Entry("connecting", "What an agent's hooks call; nothing to type by hand."),
+    "review": Entry("review", "Let your own agent judge what is open about your work."),
     "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
     "open": Entry("people", "Open the pages in a browser, without a key."),
     "score": Entry("scoring", "Show how many of your goals were reached, and what would help most."),

@@ -18,6 +18,7 @@ from svc.connect import connections
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
 from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine
+from svc.connect.review import DAILY_TOKENS, RULES, Judge
 from svc.hook import machine
 from svc.hook.captures import AGENTS
 from svc.hook.machine import Outbox
@@ -49,6 +50,9 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
     "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp: the API, where it is not on this machine."
 )
 @click.option("--coach", is_flag=True, help="Claude Code only: a line for you where a prompt surely misses a habit.")
+@click.option("--judge", is_flag=True, help="Let the agent judge your work when a session ends (svc review).")
+@click.option("--judge-model", metavar="MODEL", help="With --judge: which of its models; a small one else.")
+@click.option("--judge-budget", type=click.IntRange(0), default=DAILY_TOKENS, show_default=True, help="Tokens a day.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
@@ -61,6 +65,9 @@ def connect(
     mcp: bool,
     api: str | None,
     coach: bool,
+    judge: bool,
+    judge_model: str | None,
+    judge_budget: int,
     dry_run: bool,
     offline: bool,
     yes: bool,
@@ -81,6 +88,7 @@ def connect(
         asks=_mcp_program(api) if mcp else None,
         coach=_coach_program(agent) if coach else None,
     )
+    judges = _judge_program(agent, judge_model, judge_budget) if judge else ()
     if ".cache" in Path(sys.prefix).parts and target.hooks:
         raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
     files, old = plans(target, scope, folder), connections.stored(name)
@@ -89,11 +97,7 @@ def connect(
     receipts = {} if old is None else {Path(receipt.path): receipt for receipt in old.files}
     rewrites = [disconnected(receipt) for path, receipt in receipts.items() if path not in files]
     rewrites += [connected(path, changes, receipts.get(path), key) for path, changes in files.items()]
-    say(f"{agent} will send to {target.url}:")
-    for sentence in told(target):
-        say(click.wrap_text(sentence, 100, "  - ", "    "))
-    for plugin in plugins:
-        say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
+    _tell(target, judges, plugins)
     say("")
     _show(rewrites, key)
     if dry_run:
@@ -107,9 +111,10 @@ def connect(
         raise connections.NotAnswered(f"{error}. {hint}") from error
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
-    _confirm(yes or not any(each.changed for each in rewrites))
+    _confirm(yes or not (any(each.changed for each in rewrites) or judges), must=bool(judges))
     known = tuple(receipts.values())
-    _write(connections.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
+    stored = connections.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known, judges)
+    _write(stored, rewrites)
     if not offline:
         said = {"plugin_version": __version__, "key_prefix": key[:KEY_START_CHARACTERS]}
         server.answer("POST", "/v1/setup-complete", said)
@@ -117,6 +122,15 @@ def connect(
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
     if (restart := KNOWN_AGENTS[agent].restart) is not None:
         say(restart)
+
+
+def _tell(target: Target, judges: Sequence[str], plugins: Sequence[str]) -> None:
+    say(f"{target.agent} will send to {target.url}:")
+    consent = RULES.consent.format(agent=target.agent, budget=f"{int(judges[-1]):,}") if judges else ""
+    for sentence in filter(None, [*told(target), consent, RULES.programs[target.agent].words if judges else ""]):
+        say(click.wrap_text(sentence, 100, "  - ", "    "))
+    for plugin in plugins:
+        say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
 
 
 def _checked_key(key: str | None) -> str:
@@ -154,6 +168,14 @@ def _mcp_program(api: str | None) -> tuple[str, ...]:
         raise Refused("--mcp has the agent start svc mcp, which needs an extra: pip install 'coding-agent-mirror[mcp]'")
     own = program() if getattr(sys, "frozen", False) else _program()
     return (*own, "mcp", *(() if api is None else ("--api", connections.checked_url(api))))
+
+
+def _judge_program(agent: AgentName, model: str | None, budget: int) -> tuple[str, ...]:
+    """Raises `Refused`."""
+    Judge(agent, model).check()
+    own = program() if getattr(sys, "frozen", False) else _program()
+    chosen = () if model is None else ("--model", model)
+    return (*own, "review", "--with", agent, *chosen, "--budget", str(budget))
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:
@@ -215,9 +237,12 @@ def _somebody_there() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _confirm(yes: bool) -> None:
+def _confirm(yes: bool, *, must: bool = False) -> None:
+    """`must`: where nobody is there to ask, `yes` has to be given. Raises `Refused`."""
     if not yes and _somebody_there():
-        click.confirm("Write this?", default=True, abort=True)
+        click.confirm("Write this?", default=not must, abort=True)
+    elif not yes and must:
+        raise Refused("nothing was changed: --judge needs your yes to what is said above, add --yes")
 
 
 @click.command(cls=Command, example="svc disconnect claude-code")

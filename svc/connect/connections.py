@@ -40,6 +40,7 @@ class StoredConnection(msgspec.Struct, frozen=True):
     key: str
     capture: Capture
     files: tuple[FileReceipt, ...] = ()
+    judge: tuple[str, ...] = ()  # what its hooks start in the background; empty where it does not judge
 
     def hooks(self) -> Iterator[tuple[Path, Append]]:
         for receipt in self.files:

@@ -23,6 +23,7 @@ from aggregates.times import iso
 from svc.connect.agents import KNOWN_AGENTS, NEVER_FAILS, AgentName, Plans, Scope, Target, plans
 from svc.connect.changes import FileReceipt, Keys, Put, Refused, read_file
 from svc.connect.connections import Config, KeyRefused, NotAnswered, Server, StoredConnection
+from svc.connect.review import Spent
 from svc.hook.captures import log_export
 from svc.hook.machine import Outbox, config_folder, connection_file, connection_folder
 
@@ -80,6 +81,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
     yield from _server(connection, again)
     yield from map(partial(_mcp, again), connection.tool_servers())
     yield from _outbox(connection)
+    yield from _judge(connection)
 
 
 def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) -> Iterator[Finding]:
@@ -227,6 +229,15 @@ def _mcp(again: str, server: dict[str, Any]) -> Finding:
         is_good, text = False, str(why) or "nothing came in time"
     level: Level = "ok" if is_good else "wrong"
     return Finding("mcp", level, f"{shown} answers: {text[:MCP_CHARACTERS_SHOWN]}", None if is_good else to_do)
+
+
+def _judge(connection: StoredConnection) -> Iterator[Finding]:
+    if connection.judge:
+        spent, at_most = Spent.today(), int(connection.judge[-1])
+        text = f"{connection.agent} judges your work when a session ends: {spent.tokens:,} of {at_most:,} tokens today"
+        yield Finding("judge", "ok", text)
+        if spent.failure is not None:
+            yield Finding("judge", "warning", f"it judged last with trouble: {spent.failure}", "svc review tries again")
 
 
 def _outbox(connection: StoredConnection) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ class Connection(NamedTuple):
     prompts: bool = True
     responses: bool = True  # whether the server asks for prompts and responses
     max_bytes: int | None = None  # what the server asks a text to be cut to
+    judge: tuple[str, ...] = ()  # what is started in the background at a session's end
 
 
 def config_folder() -> Path:
@@ -59,7 +60,8 @@ def load_connection(name: str) -> Connection | None:
         return Connection(name, url.rstrip("/"), key) if url and key else None
     capture = known.get("capture") or {}
     prompts, responses = (capture.get(name) is not False for name in ("prompts", "responses"))
-    return Connection(name, known["url"], known["key"], prompts, responses, capture.get("max_prompt_bytes"))
+    told = (capture.get("max_prompt_bytes"), tuple(known.get("judge") or ()))
+    return Connection(name, known["url"], known["key"], prompts, responses, *told)
 
 
 def private_folder(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from svc import __version__
 from svc.hook import machine
-from svc.hook.captures import AGENTS, LOGS, PROMPTS, captured
+from svc.hook.captures import AGENTS, LOGS, PROMPTS, captured, of_review
 from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection, Outbox, connection_folder, load_connection
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ LATE_SECONDS = 0.1  # for a note that the server did not answer in time
 assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + LATE_SECONDS < 2.0
 INPUT_BYTES_MAX = 16 * MIB_BYTES  # a hook's input; a tool's output in it is the largest part
 ANSWER_BYTES_MAX = 64 * KIB_BYTES  # how much of a server's answer is read
+REVIEW_SECONDS = 600.0  # `svc review` is not started again so soon
 _TRY_AGAIN = (401, 403, 408, 425, 429)
 """A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
 _NO_SERVICE = (404, 405)  # from a route that every intake has; something else answers at this address
@@ -66,6 +67,8 @@ def call(arguments: list[str], *, apart: bool = False) -> NoReturn:
         outbox = Outbox(connection_folder(name))
         keep(connection, outbox, agent, told)
         ends = told.get("hook_event_name") == "SessionEnd"
+        if ends and connection.judge and not of_review(told):
+            review(connection.judge)
         if apart and not ends and _left_to_a_child():
             return
         _thread.start_new_thread(_end_in_time, (started, outbox))
@@ -90,6 +93,21 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
         machine.forget_old(outbox.sessions)
 
 
+def review(command: tuple[str, ...]) -> None:
+    """Start it in the background, unless one was started lately."""
+    stamp = machine.state_folder() / "review.stamp"
+    with contextlib.suppress(OSError):
+        if 0 <= time.time() - stamp.stat().st_mtime < REVIEW_SECONDS:
+            return
+    with contextlib.suppress(OSError):
+        machine.replace_file(stamp, b"")
+        if not os.fork():
+            with contextlib.suppress(OSError):
+                _detach()
+                os.execv(command[0], command)
+            os._exit(0)
+
+
 def _left_to_a_child() -> bool:
     """False in the child, which is in nobody's way: no terminal's, and no reader's of what the hook prints."""
     try:
@@ -97,11 +115,15 @@ def _left_to_a_child() -> bool:
             return True
     except OSError:
         return False
+    _detach()
+    return False
+
+
+def _detach() -> None:
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nothing, standard)
-    return False
 
 
 def _end_in_time(started: float, late: Outbox) -> None:

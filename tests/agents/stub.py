@@ -18,6 +18,7 @@ from string import Template
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from aggregates import REVIEW_MARK
 from tests.support.listening import Handler, listening
 
 HOLD_SECONDS_MAX = 60.0
@@ -64,6 +65,10 @@ class Asked(NamedTuple):
 
 def next_step(asked: Asked) -> Step:
     text = asked.text
+    if REVIEW_MARK in text:
+        verdict = verdict_of(json.loads(text[text.rindex("\n\n{") :]))
+        tool = "StructuredOutput"  # by which Claude Code has an answer in a shape
+        return Step(tool=tool, arguments=verdict) if tool in asked.tools else Step(json.dumps(verdict))
     if asked.schema is not None:
         return Step(json.dumps(_shaped(asked.schema)))
     if not asked.tools:
@@ -77,6 +82,20 @@ def next_step(asked: Asked) -> Step:
     if "delegate" in text and asked.results == 1 and (helper := _HELPER.search(asked.latest)):
         return Step(tool="multi_agent_v1.wait_agent", arguments={"targets": [helper[1]]})
     return Step(HELPED if "delegate" in text else ANSWER)
+
+
+def verdict_of(data: dict[str, Any]) -> dict[str, Any]:
+    """What a judge says that finds a feature everywhere, and nothing complete."""
+    if "prompt" in data and "pasted" not in data:
+        return {"new_topic": True, "confidence": 0.7, "quote": data["prompt"][:20]}
+    if "prompt" not in data:
+        return {"complete": False, "confidence": 0.7}
+    quotes = [
+        {"habit": "goal_explicit", "quote": "words of nobody" if "distrust" in str(data) else data["prompt"][:20]}
+    ]
+    habits = ["scope_bounded", "references_concrete", "context_sufficient", "plan_first", "verification_requested"]
+    said = {"intent": "feature", "confidence": 0.8, **dict.fromkeys(habits, False), "goal_explicit": True}
+    return said | {"root_cause_oriented": None, "quotes": quotes}
 
 
 def _shaped(schema: dict[str, Any]) -> Any:
@@ -257,7 +276,7 @@ class Stub:
         number = next(self._numbers)
         said = Answered(path, asked.text, next_step(asked), 1_000 + number, 10 + number, asked.model)
         whole = _put(language, number, said, streams=asked.streams)
-        if "hold" not in asked.text or not asked.streams or self.let_go.is_set():
+        if "hold" not in asked.text or REVIEW_MARK in asked.text or not asked.streams or self.let_go.is_set():
             return said, [whole], asked.streams
         events = [event + b"\n\n" for event in whole.split(b"\n\n")[:-1]]
         heard = next((at for at, event in enumerate(events) if said.step.text.encode() in event), 0) + 1

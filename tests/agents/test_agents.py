@@ -53,8 +53,8 @@ class House(NamedTuple):
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 
-    def connect(self, agent: str) -> None:
-        self.svc("connect", agent, "--url", self.server.intake_url, "--key", self.key, "--yes")
+    def connect(self, agent: str, *more: str) -> None:
+        self.svc("connect", agent, "--url", self.server.intake_url, "--key", self.key, "--yes", *more)
         for folder in (".copilot", ".config/opencode"):
             self.person.reads(self.person.home / folder / "svc.env")
 
@@ -93,7 +93,7 @@ class House(NamedTuple):
         return sum(each["requests"] for each in self.models())
 
 
-def _house(agent: str, more: ExitStack) -> House:
+def house_of(agent: str, more: ExitStack) -> House:
     if found(agent) is None:
         pytest.skip(f"{CLIS[agent].program} is not in SVC_AGENTS_BIN")
     folder = Path(tempfile.mkdtemp(prefix="svc-agents-"))
@@ -109,7 +109,7 @@ def _house(agent: str, more: ExitStack) -> House:
 def told(request: pytest.FixtureRequest) -> Iterator[House]:
     """A check that fails, then, in the session resumed, a helper that is sent out."""
     with ExitStack() as more:
-        house = _house(request.param, more)
+        house = house_of(request.param, more)
         house.connect(request.param)
         house.person.asks(FIRST)
         house.person.goes_on(SECOND)
@@ -120,7 +120,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[House]:
 @pytest.fixture(params=AGENTS)
 def fresh(request: pytest.FixtureRequest) -> Iterator[tuple[str, House]]:
     with ExitStack() as more:
-        yield request.param, _house(request.param, more)
+        yield request.param, house_of(request.param, more)
 
 
 def test_figures_are_the_models_own(told: House) -> None:
@@ -240,7 +240,7 @@ class Decoy(Handler):
 def test_another_host_gets_nothing_once_connected(agent: str, where: str) -> None:
     """Whatever named its address before, for each signal or for all. What outranks every file makes connect refuse."""
     with ExitStack() as more:
-        house, heard = _house(agent, more), list[str]()
+        house, heard = house_of(agent, more), list[str]()
         url = more.enter_context(listening(type("Heard", (Decoy,), {"heard": heard})))
         theirs = {f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT": f"{url}/{name}" for name in ("LOGS", "METRICS", "TRACES")}
         theirs |= {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "GEMINI_TELEMETRY_OTLP_ENDPOINT": url}

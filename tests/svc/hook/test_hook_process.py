@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from aggregates import REVIEW_MARK
 from svc import hook
 from svc.hook.machine import Outbox, connection_file, connection_folder
+from tests.support.driver import until
 from tests.support.listening import closed, dripping, intake, silent
 from tests.support.process import environment, init, serving
 
@@ -232,6 +234,23 @@ def test_an_agent_waits_until_a_prompt_is_kept_and_not_until_it_is_sent(home: Pa
         assert outbox.waiting() == []
         assert received(server.received[:1]) == [json.loads(prompt(1))["prompt"]]
         assert server.paths[-1] == "/v1/logs"
+
+
+def test_a_sessions_end_starts_the_judge_once_in_a_while(home: Path) -> None:
+    """And not at the end of a run of its own."""
+    began = home / "began"
+    judge = [sys.executable, "-c", f"open({str(began)!r}, 'a').write('x')"]
+    end = {"hook_event_name": "SessionEnd", "session_id": "s1", "cwd": "/shop"}
+    with intake() as server:
+        outbox = connect(server.url)
+        connection_file("claude-code").write_text(json.dumps({"url": server.url, "key": KEY, "judge": judge}))
+        outbox.folder.mkdir(parents=True)
+        finish(start(json.dumps(end | {"cwd": f"/state/{REVIEW_MARK}"}), apart=True))
+        assert not (home / ".local/state/svc/review.stamp").exists()
+        for _ in range(2):
+            finish(start(json.dumps(end), apart=True))
+        assert until(began.exists, SECONDS_MAX * 5)
+        assert began.read_text() == "x"
 
 
 def test_where_no_child_can_be_had_the_hook_sends_by_itself(home: Path) -> None:
