@@ -156,7 +156,8 @@ def _derive(
         "SELECT s.organization_id, s.developer_id, s.agent_session_id FROM json_each(?) k "
         "JOIN sessions s ON s.agent_session_id = k.value ORDER BY 1, 2, 3"
     )
-    owned = db.execute(query, (json_array(list(touched)),)).fetchall()
+    found = db.execute(query, (json_array(list(touched)),))
+    owned = [row for row in found if row[2] in touched]  # SQLite ends a name at a NUL, and may find another session
     for ids, sessions in groupby(owned, key=itemgetter(0, 1)):
         scope = Scope(*map(UUID, ids))
         try:

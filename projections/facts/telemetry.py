@@ -172,7 +172,8 @@ def _account(record: Record, batch: _Batch) -> int:
     if record.kind == "tool":
         known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
     known = _REFUSED if record.kind == "rejection" else known
-    return (batch.version << _ACCOUNT_BITS) + known
+    version: int = min(batch.version, _VERSION_MAX)
+    return (version << _ACCOUNT_BITS) + min(known, 2**_ACCOUNT_BITS - 1)
 
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
@@ -210,6 +211,7 @@ _CLOSE_US = 2 * 60 * 1_000_000
 
 _REFUSED = 5  # more than is ever known of a call, which an earlier import may have had without its end
 _ACCOUNT_BITS = 48  # above them stands the version of the reader
+_VERSION_MAX = 2**14 - 1  # so that SQLite's integers hold both, whatever a client says
 
 
 class _Report(NamedTuple):

@@ -86,7 +86,7 @@ class Mill(House):
 
     async def check(self, chance: Random) -> None:
         """Whatever was taken breaks no derivation, no replay and no read."""
-        assert self.failed == []
+        assert self.failed == [], self.failed
         assert self.unlike_replayed(chance.choice((1_000, 3))) == []
         assert await self.broken_reads(chance) == []
 
