@@ -172,8 +172,8 @@ def _account(record: Record, batch: _Batch) -> int:
     if record.kind == "tool":
         known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
     known = _REFUSED if record.kind == "rejection" else known
-    version: int = min(batch.version, _VERSION_MAX)
-    return (version << _ACCOUNT_BITS) + min(known, 2**_ACCOUNT_BITS - 1)
+    version, most = min(batch.version, _VERSION_MAX), (1 << _ACCOUNT_BITS) - 1
+    return (version << _ACCOUNT_BITS) + min(known, most)
 
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
