@@ -98,9 +98,11 @@ def _sentence(error: BaseException) -> str:
 def no_collection() -> Iterator[None]:
     """For imports: they make a hundred thousand objects, of which none is garbage, and none is looked at again."""
     gc.disable()
-    yield
-    gc.freeze()
-    gc.enable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class Command(click.Command):

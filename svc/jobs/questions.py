@@ -71,7 +71,7 @@ class LlmJudge:
             await trio.sleep(JUDGE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        wanted = msgspec.structs.replace(BOUNDS, model=self._gateway.model)
+        wanted = msgspec.structs.replace(BOUNDS, model=self._gateway.model or "")
         done, may_ask = frozenset(self._done), self._gateway.may_ask
         for key, questions in await self._service.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
             for question in questions:

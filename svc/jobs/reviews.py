@@ -1,5 +1,4 @@
-"""A developer's own agent as judge: it is handed the questions that are open about their work, and its answers are
-checked as a text model's are."""
+"""A developer's own agent as judge: it is handed open questions, and its answers are checked as a text model's are."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -57,8 +56,7 @@ class Reviews:
             return Refused(Reason.CONFLICT, f"the question {told.id} is not open: it was answered, or is not yours")
         try:
             value = answers.fitting(told.answer, SCHEMAS[one.question.kind])
-            tokens = told.input_tokens, told.output_tokens
-            heard = answers.Answer(value, told.model, JUDGE_VERSION, *tokens)
+            heard = answers.Answer(value, told.model, JUDGE_VERSION, told.input_tokens, told.output_tokens)
             event = judged(one.question, one.sent, heard, one.digest, self._service.now_us(), told.agent)
         except answers.NoAnswer as error:
             what = "does not fit the schema" if error.reason == "misfit" else "is not one JSON document"

@@ -304,14 +304,7 @@ def plans(draw: st.DrawFn, agent: str, live: bool) -> Plan:
     return Plan(work, draw(st.integers(0, len(work))), exports, parts)
 
 
-FAILS: dict[tuple[str, bool], str] = {}
-"""What is not right yet of an agent; whoever mends it takes its entry away."""
-WAYS = [
-    pytest.param(agent, live, marks=[pytest.mark.xfail(reason=FAILS[agent, live])] if (agent, live) in FAILS else [])
-    for agent in MODELS
-    for live in (False, True)
-    if agent in SERVICES or not live
-]
+WAYS = [(agent, live) for agent in MODELS for live in (False, True) if agent in SERVICES or not live]
 
 
 def check(agent: str, plan: Plan) -> None:

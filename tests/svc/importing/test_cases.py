@@ -36,8 +36,6 @@ class Case(NamedTuple):
 LINES = lines_of(Path(__file__).with_name("cases.txt"))
 TABLE = {name: Case(**json.loads(row)) for name, _, row in (line.partition(" ") for told, line in LINES if not told)}
 PRICES = [json.loads(line) for told, line in LINES if told]
-FAILS: dict[str, str] = {}
-"""Why a case is not right yet; whoever mends it takes its line away."""
 
 
 @pytest.fixture(scope="module")
@@ -154,10 +152,7 @@ def orders(name: str) -> tuple[str, ...]:
 
 
 IDS = {f"{name} {order}": (name, order) for name in TABLE for order in orders(name)}
-ORDERS = [
-    pytest.param(*each, id=name, marks=[pytest.mark.xfail(reason=FAILS[name])] if name in FAILS else [])
-    for name, each in IDS.items()
-]
+ORDERS = [pytest.param(*each, id=name) for name, each in IDS.items()]
 
 
 def renamed(file: Path, owner: str) -> None:
