@@ -83,6 +83,7 @@ class Journal:
         self._advanced = trio.Event()
         self._tried = trio.Event()
         self.healthy = True  # False from a failed write until a successful one
+        self._refused_at = -math.inf
         self._writing = False
         self._written_at = -math.inf
         self.head = store.head()  # the last position known to be durable
@@ -171,6 +172,8 @@ class Journal:
             self._settle(batch)
 
     async def _probe(self) -> None:
+        if trio.current_time() < self._refused_at + JOURNAL_PROBE_INTERVAL_S:
+            return  # on a full disk a probe may fit where no capture does
         try:
             await self.between_commits(self._store.check_writable)
             if not self.healthy:  # a write that was reported as failed may have committed
@@ -229,7 +232,7 @@ class Journal:
             self.advance(durable[-1].positions[-1])
         unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
         if unavailable:
-            self.healthy = False
+            self.healthy, self._refused_at = False, trio.current_time()
             self.counts.failures += 1
             self._refuse_waiting(str(unavailable[-1]))
         for entry in batch:

@@ -34,7 +34,7 @@ from svc.actors.actors import (
 )
 from svc.actors.administration import Administration
 from svc.log.codec import Codec, NewEvent
-from svc.log.journal import Busy, Journal
+from svc.log.journal import JOURNAL_PROBE_INTERVAL_S, Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc_http import ports as lane
@@ -213,12 +213,15 @@ class Lying(MemoryRecorder):
         return positions
 
 
-async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nursery: trio.Nursery) -> None:
+async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(
+    nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
     """The retry writes nothing, and yet its sender's next read must show the capture."""
     house = await House(nursery, Lying()).open()
     with pytest.raises(StoreUnavailable):
         await house.actors.send(prompt())
     assert house.actors.acknowledged(ANA.developer_id) == 0
+    mock_clock.jump(JOURNAL_PROBE_INTERVAL_S)
     assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
     assert house.actors.acknowledged(ANA.developer_id) == house.store.head()
     assert house.journal.head == house.store.head() > 0

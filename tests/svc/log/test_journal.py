@@ -25,12 +25,15 @@ class Disk(MemoryRecorder):
     def __init__(self) -> None:
         super().__init__()
         self.gone = False
+        self.full = False
         self.lies = False
         """Writes, and says that it failed."""
         self.transactions: list[int] = []
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
         self.check_writable()
+        if self.full:
+            raise OperationalError("database or disk is full")
         positions = super().insert_events(stored_events)
         self.transactions.append(len(stored_events))
         if self.lies:
@@ -221,8 +224,22 @@ async def test_a_store_that_comes_back_is_noticed_without_a_write(
     assert journal.healthy
 
 
+async def test_a_full_disk_on_which_only_a_probe_fits_is_not_healthy(
+    disk: Disk, journal: Journal, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    await nursery.start(journal.run)
+    disk.full = True
+    for _ in range(5):
+        with pytest.raises(StoreUnavailable):
+            await journal.append([new("a")])
+        assert not await journal.probe()
+        await trio.sleep(0.9 * JOURNAL_PROBE_INTERVAL_S)
+    await trio.sleep(JOURNAL_PROBE_INTERVAL_S)
+    assert await journal.probe()
+
+
 async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once_the_store_answers(
-    disk: Disk, journal: Journal, nursery: trio.Nursery
+    disk: Disk, journal: Journal, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     """Else the views would stop before it, and show it only once something else is written."""
     await nursery.start(journal.run)
@@ -230,6 +247,7 @@ async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once
     with pytest.raises(StoreUnavailable):
         await journal.append([new("a")])
     assert journal.head == 0
+    await trio.sleep(JOURNAL_PROBE_INTERVAL_S)
     assert await journal.probe()
     assert journal.head == 1
     with trio.fail_after(1):
