@@ -3,63 +3,26 @@
 Signing in and using a key are no acts of administration, so no list tells when somebody was at work.
 """
 
+import tomllib
 from collections.abc import Iterable, Mapping
+from pkgutil import get_data
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import DeveloperEvent, Event
 from aggregates.ids import membership_stream
-from aggregates.people import acts as people
 from aggregates.people import directory as records
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RequestsRepriced
 from aggregates.reports.events import BackfillRequested
-from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from aggregates.times import iso
 
 OPERATOR = "operator"  # whoever holds the internal secret, by the command line or by HTTP
-WORDS: Mapping[type[Event], str] = {
-    people.CreateOrganization: "founded the organization",
-    people.ChangeOrganization: "changed settings of the organization",
-    people.CreateDeveloper: "entered the developer",
-    people.ChangeDeveloper: "changed the profile",
-    people.RequestForget: "asked to be forgotten",
-    people.WithdrawForget: "asked no longer to be forgotten",
-    people.StartMembership: "took in as a member",
-    people.ChangeMembership: "changed the role",
-    people.EndMembership: "ended the membership",
-    people.CreateTeam: "formed the team",
-    people.EndTeam: "ended the team",
-    people.AddTeamMember: "put into a team",
-    people.RemoveTeamMember: "took out of a team",
-    people.IssueKey: "made a key",
-    people.RevokeKey: "revoked a key",
-    people.OfferLink: "made a link that signs in",
-    people.EndSignIn: "signed a browser out",
-    people.ClaimAccess: "said that it is theirs: a sign-in, key or account that came by another member's link",
-    people.LinkIdentity: "linked an account of the sign-in provider",
-    people.EndIdentity: "unlinked an account of the sign-in provider",
-    BackfillRequested: "had a range judged again",
-    RequestsRepriced: "had requests priced again",
-    ForgetOrdered: "ordered to forget",
-    DeveloperForgotten: "the words are gone for good",
-}
-"""What counts as an act, in words. New prices come by themselves; `svc catalog list` has them."""
-TOPICS = tuple(each.TOPIC for each in WORDS)
+WORDS: Mapping[str, str] = tomllib.loads((get_data(__name__, "audit.toml") or b"").decode())
+TOPICS = tuple(WORDS)
 _NAMED_APART = frozenset(
     {"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered", "forgotten"}
-)
-_Subject = (
-    records.Organization
-    | records.Developer
-    | records.Membership
-    | records.Team
-    | records.TeamMembership
-    | records.Key
-    | records.Link
-    | records.Identity
-    | records.SignIn
 )
 
 
@@ -86,7 +49,7 @@ class Told(msgspec.Struct, frozen=True):
 
 def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
     """In the order of the log; what is no act is left out, as signing out oneself."""
-    found = (each for each in told if type(each.event) in WORDS)
+    found = (each for each in told if each.event.TOPIC in WORDS)
     return [_act(each, directory) for each in found if getattr(each.event, "administered", True)]
 
 
@@ -108,7 +71,7 @@ def _act(told: Told, directory: Directory) -> Act:
         by=OPERATOR if by is None else str(by),
         by_name=OPERATOR if by is None else directory.name_of(by) or str(by),
         topic=event.TOPIC,
-        what=WORDS[type(event)],
+        what=WORDS[event.TOPIC],
         organization_id=None if organization_id is None else str(organization_id),
         developer_id=None if developer_id is None else str(developer_id),
         about=", ".join(about),
@@ -116,7 +79,7 @@ def _act(told: Told, directory: Directory) -> Act:
     )
 
 
-def _subject(told: Told, directory: Directory) -> _Subject | None:
+def _subject(told: Told, directory: Directory) -> records.Record | None:
     event = told.event
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None
@@ -124,7 +87,7 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
     if isinstance(found, records.Claim):
         stream = directory.stream_of(records.Key, found.id) or found.id
         found = directory.record(stream)
-    return None if isinstance(found, records.ForgetRequest | records.Claim) else found
+    return found
 
 
 def within(found: Iterable[Act], organization_id: UUID, directory: Directory) -> list[Act]:

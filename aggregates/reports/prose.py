@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from pkgutil import get_data
 from typing import Any, Literal
 
 import msgspec
@@ -79,18 +80,7 @@ def _rounded(value: float) -> float | int:
 
 
 _NUMBER = re.compile(r"\d[\d.,]*")
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_TEENS = "ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
-_WORDS = re.compile(
-    rf"\b(?:two|three|four|five|six|seven|eight|nine|{_TEENS}|{_TENS}|hundreds?|thousands?|millions?|billions?|dozens?"
-    r"|half|halves|halved|thirds?|quarters?|twice|thrice|doubled?|doubling|tripled?|tripling|couple)\b"
-    r"|(?<![가-힣])(?:두|세|네|다섯|여섯|일곱|여덟|아홉|열|스물|스무|서른|마흔|쉰)\s?(?:개|건|번|배|시간|분|명|가지|차례)"
-    r"|절반|[일이삼사오육칠팔구십백천만]+\s?(?:퍼센트|달러)",
-    re.IGNORECASE,
-)
-"""Numbers in words: they are to be written in digits, where they can be checked."""
-
-
+_NUMBER_WORDS = re.compile((get_data(__name__, "number_words.txt") or b"").decode(), re.VERBOSE | re.IGNORECASE)
 _LINK = re.compile(r"://|@|\bwww\.|\w\.[^\W\d_]{2}", re.IGNORECASE)
 """An address, with or without its scheme. A file's name looks the same, and nobody told the model one."""
 _NAME_CHARACTERS_MIN = 2
@@ -106,7 +96,7 @@ def believed(text: str, figures: Mapping[str, float | int], people: Iterable[str
     """The text as it is shown; None where it is empty, names one of the people, or says a number that is no figure."""
     shown = normalized(text)
     plain = unicodedata.normalize("NFKC", shown)
-    if not shown or _WORDS.search(shown) or _LINK.search(plain) or _names_one(plain, people):
+    if not shown or _NUMBER_WORDS.search(shown) or _LINK.search(plain) or _names_one(plain, people):
         return None
     if any(char.isnumeric() and not char.isascii() for char in shown):
         return None
