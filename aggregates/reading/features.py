@@ -91,16 +91,12 @@ def sentences_of(own: str) -> list[RawSentence]:
     return found
 
 
-_SEVERAL = {
-    f"cue:{cue}": f"cues:{cue}"
-    for cue in ("symptom", "test", "where", "vague", "negated", "want", "plan", "structure", "severity", "conditional")
-}
-"""Lists of which it is a feature that three words are there."""
+_SEVERAL = {f"cue:{cue}": f"cues:{cue}" for cue in lexicon.LISTS["several"]}
 _ENGLISH = lexicon.WORD_CUES["english"]
 _LISTS = {
     **{f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items() if cue != "english"},
     **{f"prose:{about}": words for about, words in lexicon.FINDINGS.items()},
-    "foreign": lexicon.FOREIGN_ONLY,
+    "foreign": lexicon.LISTS["foreign"],
 }
 _LISTS_OF = {
     word: tuple(name for name, words in _LISTS.items() if word in words)
@@ -141,20 +137,13 @@ def _heading(own: str) -> list[str]:
     return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
 
 
-_LINE_SIGNS = (
-    *(("asks ?", "?"), ("exclaims", "!"), ("code name", "`"), ("quotes", '"'), ("quotes", "“")),
-    *(("lines named", "line "), ("lines named", "lines "), ("lines named", "Lines ")),
-)
-_SIGNS = (
-    *(*_LINE_SIGNS, ("heading", "\n#")),
-    *(("bullets", "\n- "), ("bullets", "\n* "), ("bullets", "\n  - ")),
-    *(("numbered", "\n1."), ("numbered", "\n 1."), ("numbered", "\n2.")),
-)
+_SIGNS = [(name, sign) for name, signs in lexicon.SIGNS.items() for sign in signs]
+_SIGNS_OF_LINES = _SIGNS + [(name, sign) for name, signs in lexicon.SIGNS_OF_LINES.items() for sign in signs]
 
 
 def _layout(looked: PromptText, words: Sequence[str]) -> set[str]:
     own, bare, pasted = looked.own, looked.own.strip(), looked.pasted_chars
-    names = {name for name, sign in (_SIGNS if "\n" in own else _LINE_SIGNS) if sign in own}
+    names = {name for name, sign in (_SIGNS_OF_LINES if "\n" in own else _SIGNS) if sign in own}
     names.update(_LENGTH_NAMES[: bisect_left(LENGTHS, len(words))])
     found = (
         ("ends in ?", bare.endswith("?")),
@@ -178,7 +167,7 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     if len(words) < 3:
         return bool(words) and not own.isascii() and not any(word.isascii() for word in words)
     sample = words[:200]
-    other = sum(map(lexicon.FOREIGN_ONLY.__contains__, sample))
+    other = sum(map(lexicon.LISTS["foreign"].__contains__, sample))
     strange = len(sample) - sum(map(str.isascii, sample))
     if (other + strange) * 5 < len(sample):
         return False
@@ -195,19 +184,8 @@ NUMBERED_WORDS = [(name.partition(":")[2], place) for name, place in NUMBER.item
 _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 
 
-# Matched at a chunk's beginning and only asked whether it does, so each form is as short as it may be.
-REFERENCE = re.compile(
-    r"""[\w-]+ (?: /[\w.-] | \.[a-zA-Z]{1,5}\b ) | \w*_\w | (?:~|\.{1,2})?/[\w.@~+-] | [a-z]+[A-Z] | [A-Z][a-z]+[A-Z]
-    | \w+\( | --?[a-zA-Z][\w-] | `[^`\n]+` | https?://\S | @[\w./~-] | \#\d | [A-Z]{3} | [A-Z]{2,10}-\d
-    | [0-9a-f]{7} | \d+-\d""",
-    re.VERBOSE,
-)
-NOT_REFERENCES = frozenset(
-    {
-        *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
-        *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
-    }
-)
+REFERENCE = lexicon.patterns("references")["reference"]
+NOT_REFERENCES = lexicon.LISTS["no_references"]
 AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"  # what may stand around a chunk without being part of it
 
 
@@ -246,7 +224,7 @@ def _kind(bare: str) -> str:
 
 
 _OBJECT_WORDS_MAX = 2  # a wish for something better may name so much of what is to be better; a path has two more
-_EMPTY = lexicon.HOLLOW | lexicon.BETTER | lexicon.REWORKING | lexicon.WIDE | {"and", "with"}
+_EMPTY = lexicon.HOLLOW | lexicon.LISTS["better"] | lexicon.LISTS["reworking"] | lexicon.LISTS["wide"] | {"and", "with"}
 _ALL_OF_IT = lexicon.patterns("wishes")["all of it"]
 _ASKING = frozenset({"how", "what", "which", "why"})
 
@@ -256,7 +234,7 @@ def empty_wishes(shown: Features) -> list[str]:
     if "asks ?" in shown.cues or not _ASKING.isdisjoint(shown.distinct):
         return []
     named = [word for word in shown.distinct if word not in _EMPTY]
-    better, wide = (not words.isdisjoint(shown.distinct) for words in (lexicon.BETTER, lexicon.WIDE))
+    better, wide = (not words.isdisjoint(shown.distinct) for words in (lexicon.LISTS["better"], lexicon.LISTS["wide"]))
     bounded = not shown.cues.isdisjoint({"reference", "phrase:scope_limit"})
     object_words = _OBJECT_WORDS_MAX + 2 * ("reference" in shown.cues)
     found = {

@@ -35,6 +35,7 @@ from aggregates.reading.readings import (
 from aggregates.reading.sentences import Cutter, named_checks, patterns, stated_failure
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
+_ACKNOWLEDGEMENT_WORDS_MAX = 8
 _REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
 _SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _WORD = re.compile(r"\w+")
@@ -45,6 +46,7 @@ _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
+_GO_AHEADS = lexicon.LISTS["go_aheads"]
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
 
@@ -60,10 +62,10 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     navigational = "command" if maker is not None else _navigational(words, shown)
     # A nod that praises tells of what was done; any other only lets the work go on.
-    if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]) or (
+    if not _GO_AHEADS.isdisjoint(shown.words[:1]) or (
         navigational == "acknowledgement"
-        and (lexicon.PRAISE.isdisjoint(shown.words) or "would" in shown.words)
-        and not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(shown.words)
+        and (lexicon.LISTS["praise"].isdisjoint(shown.words) or "would" in shown.words)
+        and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
     ):
         said.append("goes ahead")
     if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
@@ -141,9 +143,9 @@ def _navigational(text: str, shown: Features) -> str | None:
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
-    words = shown.words[: lexicon.ACKNOWLEDGEMENT_WORDS_MAX + 1]
-    acknowledges = 0 < len(words) <= lexicon.ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lexicon.ACKNOWLEDGING_STARTS
-    if acknowledges and lexicon.ACKNOWLEDGEMENTS.issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
+    words, lists = shown.words[: _ACKNOWLEDGEMENT_WORDS_MAX + 1], lexicon.LISTS
+    acknowledges = 0 < len(words) <= _ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lists["acknowledging_starts"]
+    if acknowledges and lists["acknowledgements"].issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
         return "acknowledgement"
     if len(text) < _REPEATED_CHARS and _weight(text) < SHORT_WEIGHT:
         return "short"

@@ -16,10 +16,6 @@ Words = frozenset[str]
 Phrase = tuple[str, ...]
 
 
-def _words(name: str) -> Words:
-    return frozenset(_LEXICON[name].split())
-
-
 def _table(name: str) -> dict[str, Words]:
     return {about: frozenset(words.split()) for about, words in _LEXICON[name].items()}
 
@@ -48,25 +44,17 @@ def patterns(group: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(whole) for name, whole in found.items()}
 
 
-FILLERS = _words("fillers")
-ACKNOWLEDGEMENTS = _words("acknowledgements")
-ACKNOWLEDGING_STARTS = _words("acknowledging_starts")
-GO_AHEADS = _words("go_aheads")
-AGREEING = _words("agreeing")
-PRAISE = _words("praise")
-ACKNOWLEDGEMENT_WORDS_MAX = 8
-HOLLOW = _words("hollow") | FILLERS
-BETTER = _words("better")
-REWORKING = _words("reworking")
-WIDE = _words("wide")
-FOREIGN_ONLY = _words("foreign")
-VOCABULARY = _words("vocabulary")
+LISTS = {name: frozenset(words.split()) for name, words in _LEXICON.items() if isinstance(words, str)}
+FILLERS, VOCABULARY = LISTS["fillers"], LISTS["vocabulary"]
+HOLLOW = LISTS["hollow"] | FILLERS
 VERBS = _table("verbs")
 OBJECTS = _table("objects")
 FINDINGS = _table("findings")
 QUESTION_HEADS = _table("question_heads")
 SENTENCE_WORDS = _table("sentence")
 WORD_CUES = _table("word_cues")
+SIGNS: dict[str, list[str]] = _LEXICON["signs"]
+SIGNS_OF_LINES: dict[str, list[str]] = _LEXICON["signs_of_lines"]
 PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
     cue: tuple(tuple(phrase.split()) for phrase in phrases) for cue, phrases in _LEXICON["phrase_cues"].items()
 }
