@@ -50,10 +50,8 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case captures.CaptureResponse():
             return command.prompt_id, *capture.former_stream(command)
-        case captures.CapturePrompt():
-            return capture.former_stream(command)
         case captures.CaptureCommand():
-            return ()
+            return capture.former_stream(command)
         case _:
             return touched_streams(command)
 

@@ -17,7 +17,7 @@ from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
-SCHEMA_VERSION = 52  # counted up whenever a table or a body changes shape; the views are then built anew from the log
+SCHEMA_VERSION = 53  # counted up whenever a table or a body changes shape; the views are then built anew from the log
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +29,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     named: dict[str, str] = {}  # indexes with too many columns to be called by them
     partial: dict[str, str] = {}  # indexes of some rows, in SQL: sqlite-utils has no word for them
     views: dict[str, str] = {}
-    on_conflict: str = "NOTHING"  # what happens where a row's key is there already, whatever the order of facts
+    newer: str | None = None  # where a row's key is there already, it is replaced if this holds, in SQL; never if None
+    kept: str = ""  # columns that stay then
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -64,7 +65,9 @@ def types_of(table: str) -> dict[str, str]:
 
 
 def on_conflict(table: str) -> str:
-    return _declared()[table].on_conflict
+    newer, kept = _declared()[table].newer, {*key_of(table), *_names(_declared()[table].kept)}
+    told = ", ".join(f"{name} = excluded.{name}" for name in types_of(table) if name not in kept)
+    return "NOTHING" if newer is None else f"UPDATE SET {told} WHERE {newer}"
 
 
 def key_of(table: str) -> tuple[str, ...]:

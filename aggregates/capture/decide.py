@@ -1,7 +1,7 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +25,7 @@ class AnswerState(msgspec.Struct, frozen=True):
     cost_catalog_revision: int | None
     cost_kind: str | None
     responded_at_us: int | None = None
+    reader_version: int = 1
 
 
 class TranscriptBatchState(msgspec.Struct, frozen=True):
@@ -39,7 +40,13 @@ class PromptState(msgspec.Struct, frozen=True):
     source: str
     prompt_digest: bytes
     submitted_at_us: int | None = None
+    reader_version: int = 1
     answer: AnswerState | None = None
+
+    @property
+    def line(self) -> tuple[object, ...]:
+        """What a line of an agent's file keeps, however it is read."""
+        return self.scope, self.agent_session_id, self.source, self.submitted_at_us
 
 
 CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState | TranscriptBatchState
@@ -53,10 +60,11 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
             return event
         case events.PromptCaptured():
             by = event.scope, event.agent_session_id, event.source
-            return PromptState(*by, event.prompt_digest, event.submitted_at_us)
+            answer = state.answer if isinstance(state, PromptState) else None
+            return PromptState(*by, event.prompt_digest, event.submitted_at_us, event.reader_version, answer)
         case events.PromptAnswered() if isinstance(state, PromptState):
-            priced = event.cost_catalog_revision, event.cost_kind
-            return replace(state, answer=AnswerState(event.content_digest, *priced, event.responded_at_us))
+            told = {name: getattr(event, name) for name in AnswerState.__struct_fields__}
+            return replace(state, answer=None if event.withdraws else AnswerState(**told))
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
             told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
             return replace(state, answer=replace(state.answer, **told))
@@ -81,20 +89,31 @@ def capture_streams(command: events.AnyCapture) -> tuple[UUID, ...]:
     own, session_id = _own_stream(command), command.agent_session_id
     if session_id is None:
         return (own,)
-    former = former_stream(command) if isinstance(command, events.CapturePrompt) else ()
-    return own, *former, session_stream(session_id), attempt_stream(command.developer_id, session_id)
+    return own, *former_stream(command), session_stream(session_id), attempt_stream(command.developer_id, session_id)
 
 
-def former_stream(command: events.CapturePrompt | events.CaptureResponse) -> tuple[UUID, ...]:
-    return () if command.former_prompt_id is None else (command.former_prompt_id,)
+def former_stream(command: events.AnyCapture) -> tuple[UUID, ...]:
+    """Where it stands if an older reader of agents' files took it under another name."""
+    match command:
+        case events.CapturePrompt() | events.CaptureResponse() if command.former_prompt_id is not None:
+            return (command.former_prompt_id,)
+        case events.CaptureRecords() if any(record.former_id for record in command.records):
+            return (_batch_stream(command, (record.former_id or record.record_id for record in command.records)),)
+        case _:
+            return ()
 
 
 def _own_stream(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics) -> UUID:
     if isinstance(command, events.CapturePrompt):
         return command.prompt_id
+    told = command.records if isinstance(command, events.CaptureRecords) else command.points
+    return _batch_stream(command, (each.record_id for each in told))
+
+
+def _batch_stream(command: events.CaptureRecords | events.CaptureMetrics, record_ids: Iterable[str]) -> UUID:
     digest = blake2b(digest_size=16)
-    for each in command.records if isinstance(command, events.CaptureRecords) else command.points:
-        digest.update(each.record_id.encode() + b"\x1f")
+    for record_id in record_ids:
+        digest.update(record_id.encode() + b"\x1f")
     return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
@@ -103,27 +122,43 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
     if isinstance(command, events.CaptureResponse):
         return _decide_response(command, streams, context)
     stream = _own_stream(command)
-    known = streams.get(stream)
+    known, former = streams.get(stream), next(map(streams.get, former_stream(command)), None)
     if isinstance(command, events.CapturePrompt):
-        told = command.source, context.digester.digest(command.text), command.submitted_at_us
+        told = command.source, context.digester.digest(command.text), command.submitted_at_us, command.reader_version
         sent = cleared(PromptState(command.scope, command.agent_session_id, *told), context)
-        for former in former_stream(command) if known is None else ():
-            if isinstance(taken := streams.get(former), PromptState) and replace(taken, answer=None) == sent:
-                return Decision((), Done(False, former))
-        retried = {"answer": None, "submitted_at_us": sent.submitted_at_us}  # a retry may tell another time
-        if isinstance(known, PromptState) and replace(known, **retried) != sent:
+        if known is None and isinstance(former, PromptState) and former.line == sent.line:
+            known, command = former, replace(command, prompt_id=former_stream(command)[0])
+        if isinstance(known, PromptState):
+            return _decide_known_prompt(command, known, sent, context)
+    corrected = _tells_more(command, known, context)
+    if known is not None and not corrected:
+        return Decision((), Done(False, stream))
+    corrected |= isinstance(former, TranscriptBatchState)
+    claim = _claim(command, command.agent_session_id, streams, context)
+    if not isinstance(claim.reply, Done):
+        return claim
+    return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream, corrected))
+
+
+def _decide_known_prompt(
+    command: events.CapturePrompt, known: PromptState, sent: PromptState, context: Context
+) -> Decision:
+    """A newer reader of the same line counts, and so does what it says of the answer."""
+    stream, answer, found = command.prompt_id, known.answer, list[Event]()
+    newer = sent.reader_version > known.reader_version and known.line == sent.line
+    retried = {"answer": None, "submitted_at_us": sent.submitted_at_us}  # a retry may tell another time
+    if replace(known, **retried, reader_version=sent.reader_version) != sent:
+        if not newer:
             return refused(
                 Reason.CONFLICT,
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "
                 "or source; send a new client_event_id for a new prompt",
             )
-    corrected = _tells_more(command, known, context)
-    if known is not None and not corrected:
-        return Decision((), Done(False, stream))
-    claim = _claim(command, command.agent_session_id, streams, context)
-    if not isinstance(claim.reply, Done):
-        return claim
-    return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream, corrected))
+        found.append(_captured(command, context))
+    if command.unanswered and answer is not None and answer.reader_version < sent.reader_version:
+        told = {"agent_session_id": known.agent_session_id, "content_digest": b"", "prompt_id": stream}
+        found.append(events.PromptAnswered(**_told(events.PromptAnswered, command, context, **told)))
+    return Decision(tuple((stream, each) for each in found), Done(bool(found), stream, bool(found)))
 
 
 def _tells_more(command: events.AnyCapture, known: object, context: Context) -> bool:
@@ -226,8 +261,9 @@ def _decide_response(command: events.CaptureResponse, streams: Streams, context:
 
 
 def _follows(command: events.CaptureResponse, answer: AnswerState, digest: bytes) -> bool:
-    """What an import took while a turn was quiet gives way to what the agent said later."""
-    return answer.content_digest != digest and (command.responded_at_us or 0) >= (answer.responded_at_us or 0)
+    """What an import took while a turn was quiet gives way to what the agent said later, and to a newer reader's."""
+    told, before = ((each.reader_version, each.responded_at_us or 0) for each in (command, answer))
+    return answer.content_digest != digest and told >= before
 
 
 def _prompt_answered(command: events.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:

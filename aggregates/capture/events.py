@@ -48,6 +48,8 @@ class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prom
     untruncated_sha256: str | None = None
     truncated: bool | None = None
     former_prompt_id: UUID | None = None  # under which an older reader of an agent's files took it
+    reader_version: int = 1  # of what read the agent's file; a newer one corrects what an older one read
+    unanswered: bool = False  # the file says that no answer came
 
 
 class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-response"):
@@ -60,6 +62,7 @@ class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-re
     cost_catalog_revision: int | None = None
     cost_kind: str | None = None
     former_prompt_id: UUID | None = None
+    reader_version: int = 1
 
 
 class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):
@@ -115,6 +118,7 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     original_char_count: int | None = None
     untruncated_sha256: str | None = None
     truncated: bool | None = None
+    reader_version: int = 1  # of the importer that read it; a newer one's stands in place of an older one's
 
 
 class PromptAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,6 +139,12 @@ class PromptAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     cost_usd_nano: int | None = None
     cost_catalog_revision: int | None = None
     cost_kind: str | None = None
+    reader_version: int = 1
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether a newer importer found that no answer came: an import's answer has a text."""
+        return self.reader_version > 1 and self.response is None
 
 
 class ProvenanceFilled(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):

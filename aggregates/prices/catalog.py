@@ -235,7 +235,7 @@ class CatalogPublished(Event, frozen=True, kw_only=True, omit_defaults=True):
     """These list prices are known from now on; its version in the stream is the catalog's revision."""
 
     TOPIC: ClassVar[str] = "catalog.published"
-    source: str  # where the prices came from: `genai-prices 0.2.3`, the name of a file, an address
+    source: str  # where the prices came from: `genai-prices 0.2.3 (2)`, the name of a file, an address
     snapshot: Snapshot
 
 

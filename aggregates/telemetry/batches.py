@@ -188,6 +188,8 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
             host_prompt_id=prompt.host_prompt_id,
             submitted_at_us=prompt.at_us,
             cwd=prompt.cwd,
+            reader_version=exchange.reader_version,
+            unanswered=exchange.finished and answer is None,
         )
         yield Step("prompt", capture)
         if answer is not None:
@@ -199,6 +201,7 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
                 content=_content(answer),
                 response_operation_id=str(uuid5(client_event_id, "response")),
                 responded_at_us=answer.at_us,
+                reader_version=exchange.reader_version,
             )
             yield Step("response", response)
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):

@@ -79,6 +79,7 @@ SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this 
 
 
 class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
+    reader_version: int  # of two answers that an import told, the newer reader's counts, then the later one
     at_us: int  # when the agent answered, else when the server heard of it
     timed: bool
     position: int

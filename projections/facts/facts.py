@@ -105,9 +105,15 @@ def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured
 def _add_answer(
     rows: tables.Rows, position: int, event: captures.PromptAnswered, digester: Digester, prices: PriceBook | None
 ) -> None:
+    capture_id = str(event.prompt_id)
+    rows.touched_captures.append(capture_id)
+    if event.withdraws:
+        rows.withdrawn.append((capture_id, position))
+        return
     shown = retain_response(position, event.response, digester)
     answer = CapturedResponse(
         # Times that hang on the prompt's own time are settled when the turn is built.
+        reader_version=event.reader_version,
         at_us=tables.trusted(event.responded_at_us, event.received_at_us),
         timed=event.responded_at_us is not None,
         position=position,
@@ -115,10 +121,9 @@ def _add_answer(
         cache_write_tokens=event.cache_creation_tokens,
         **{name: getattr(event, name) for name in _AS_TOLD},
     )
-    capture_id, price = str(event.prompt_id), tables.answer_price(prices, answer, answer.at_us)
+    price = tables.answer_price(prices, answer, answer.at_us)
     told = event.agent_session_id, event.content_digest, event.received_at_us, position
     rows.answers.append((capture_id, *told, pack(answer), None if price is None else pack(price)))
-    rows.touched_captures.append(capture_id)
 
 
 _AS_TOLD = ("elapsed_ms", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd_nano")

@@ -62,6 +62,7 @@ class Rows(msgspec.Struct):
     touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
     touched_details: list[str] = []  # agent sessions whose tool calls tell their lines
     touched_turns: list[str] = []  # turns whose sub-session got a new title
+    withdrawn: list[Row] = []  # captures to which no answer came, as a newer reader says, and where it says so
     formers: list[dict[str, object]] = []  # what an older reader of an agent's files told, and told otherwise
     touched_duplicates: list[tuple[str, str]] = []  # (agent session, key) of what may have been reported twice
 
@@ -78,6 +79,7 @@ def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
         insert(db, table, getattr(rows, table, ()), f"ON CONFLICT DO {on_conflict(table)}")
     for statement in _OF_OLDER_READERS:
         db.executemany(statement, rows.formers)
+    db.executemany("DELETE FROM answers WHERE capture_id = ? AND position < ?", rows.withdrawn)
 
 
 _OF_OLDER_READERS = (

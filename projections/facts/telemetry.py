@@ -81,7 +81,7 @@ def _shown(record: Record, at_us: int, batch: _Batch) -> Row:
     key = batch.developer_id, at_us, record.record_id, batch.organization_id, batch.signal, batch.agent_session_id
     ok = None if record.ok is None else int(record.ok)
     told = record.name, record.kind, record.model, record.tool, ok, record.status_code, record.duration_ms
-    return *key, *told, batch.position, record.origin
+    return *key, *told, batch.position, record.origin, _account(record, batch)
 
 
 def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> Row:

@@ -204,7 +204,8 @@ class TranscriptReader(Reader):
         name, refused = f"{key[0]}:{key[1] or ''}", message.stop_reason == "refusal" and not first["output_tokens"]
         if refused:
             # Refused before a word was said, it is not billed.
-            request = note("error", name, at_us, "\n".join(message.texts) or None, model=message.model, **same)
+            same |= {"model": message.model, "former_id": f"request:{name}"}
+            request = note("error", name, at_us, "\n".join(message.texts) or None, **same)
         else:
             cost_usd_nano = round(cost * 1_000_000_000) if cost is not None and 0 <= cost <= USD_MAX else None
             request = note("request", name, at_us, cost_usd_nano=cost_usd_nano, **same, **first)

@@ -39,6 +39,7 @@ CATALOG_RETRY_SECONDS = 3_600.0  # after a refresh that failed
 CATALOG_COMMANDS_MAX = 16  # catalogs and orders to reprice that may wait: each may be 4 MiB
 
 PACKAGE = "genai-prices"  # the setting for the maintained data, which is installed with this program
+COMPILED_VERSION = 2  # counted up whenever more of an edition is used, so that a start publishes it anew
 _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(prices.CatalogDocument)
 
@@ -71,7 +72,7 @@ class CatalogSource:
 
 
 def packaged_source() -> str:
-    return f"{PACKAGE} {version(PACKAGE)}"
+    return f"{PACKAGE} {version(PACKAGE)} ({COMPILED_VERSION})"
 
 
 async def read_file(path: Path) -> prices.PublishCatalog:

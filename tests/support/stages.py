@@ -224,7 +224,14 @@ def capture(
 def answer(at_us: int = 0, **fields: Any) -> CapturedResponse:
     """Make a captured response, without numbers unless they are given."""
     usual: dict[str, Any] = dict.fromkeys(CapturedResponse.__struct_fields__)
-    usual |= {"at_us": at_us, "timed": True, "position": 50, "lower_bound": False, "upper_bound": False}
+    usual |= {
+        "at_us": at_us,
+        "timed": True,
+        "position": 50,
+        "reader_version": 1,
+        "lower_bound": False,
+        "upper_bound": False,
+    }
     return CapturedResponse(**(usual | fields))
 
 
