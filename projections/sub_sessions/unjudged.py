@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -9,19 +10,21 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
-from aggregates.sub_sessions.arcs import Gap, unsure_gaps
+from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
 from aggregates.turns import turn as marks
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import arc_before, arcs_of, neighbour, response_ref, session_gaps, turns_of
+from projections.derive.sessions import arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import Reader, TextRef, json_array, unpack
+from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import find, turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
 PASTED_CHARACTERS_MAX = 2_000
 CONTEXT_CHARACTERS_MAX = 600
 EARLIER_MAX = 3  # of the prompts before the one that is judged
+GAP_CHARACTERS_MAX = 1_500  # of a prompt that may open another topic
+GAPS_MAX, GAPS_BYTES_MAX = 8, 20_000  # of one question about a session's gaps
 OBSERVED = {
     marks.CHANGE: "a file was changed",
     marks.CHECK_OK: "a check passed",
@@ -46,14 +49,18 @@ class QuestionBounds(msgspec.Struct, frozen=True):
     gaps: int  # of one agent session, in all
 
 
+class About(NamedTuple):
+    agent_session_id: str
+    capture_id: UUID
+    captures: tuple[UUID, ...]  # of an outcome all prompts, of a boundary the one before, of a unit all of it
+
+
 class Question(msgspec.Struct, frozen=True):
     """One question, with the data that it is about."""
 
     kind: JudgeKind
     scope: Scope
-    agent_session_id: str
-    capture_id: UUID
-    captures: tuple[UUID, ...]  # of an outcome all prompts, of a boundary the one before, of a unit all of it
+    about: tuple[About, ...]  # of boundaries each gap, else one
     payload: dict[str, Any]
 
 
@@ -82,7 +89,7 @@ class TurnWords(msgspec.Struct, frozen=True):
         answer = None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:]
         return {"asked": self.asked, "answer_ended": answer}
 
-    def course(self) -> Mapping[str, Any]:
+    def course(self) -> dict[str, Any]:
         return {
             **self.exchange(),
             "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],
@@ -109,30 +116,72 @@ def unjudged(
     organization, developer = (None, None) if of is None else (str(of.organization_id), str(of.developer_id))
     named = {"since_us": wanted.days * US_PER_DAY, "organization": organization, "developer": developer}
     found: list[tuple[QuestionRound, list[Question]]] = []
+    told: dict[str, list[Question]] = {}  # by agent session: its sub-sessions share a question about their gaps
     for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, named):
         scope = Scope(UUID(organization_id), UUID(developer_id))
         last = QuestionRound(name, active_us, "verdicts")
         if last not in done and may_leave(scope.organization_id):
             first = QuestionRound(name, active_us, "boundaries")
-            gaps = [] if first in done else list(_gaps(reader, scope, name, wanted))
-            verdicts = [] if gaps or not floor else list(_verdicts(reader, scope, name, wanted))
-            found.append((first, gaps) if gaps else (last, verdicts))
+            sessions = [] if first in done else sorted({arc.agent_session_id for arc in arcs_of(reader.db, name)})
+            new = {each: list(_gaps(reader, scope, each, wanted)) for each in sessions if each not in told}
+            told |= new
+            if any(told[each] for each in sessions):
+                found.append((first, [question for each in new.values() for question in each]))
+            else:
+                found.append((last, list(_verdicts(reader, scope, name, wanted)) if floor else []))
         if len(found) >= wanted.sub_sessions:
             break
     return found
 
 
-def _gaps(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
-    """Whether a prompt opens another topic: those that the embedded judge is least sure of."""
-    gaps, answered = unsure_of(reader.db, name)
+def _gaps(reader: Reader, scope: Scope, session: str, wanted: QuestionBounds) -> Iterator[Question]:
+    """Which prompts of a session open another topic, of those that the embedded judge is least sure of."""
+    gaps, turns = unsure_of(reader.db, session)
     new = [gap for gap in gaps if not _answered(reader.db, "boundary", gap.turn, wanted, (gap.arc[-1].capture_id,))]
-    for gap in new[: max(wanted.gaps - answered, 0)]:
-        *arc, now = _words(reader, (*gap.arc[:1], *gap.arc[1:][-EARLIER_MAX:], gap.turn))
-        if now.prompt:
-            payload = {"earlier": [each.course() for each in arc], "prompt": now.prompt[:PROMPT_CHARACTERS_MAX]}
-            yield Question(
-                "boundary", scope, gap.turn.agent_session_id, gap.turn.capture_id, (gap.arc[-1].capture_id,), payload
-            )
+    query = "SELECT count(*) FROM judge_answers WHERE agent_session_id = ? AND kind = 'boundary'"
+    new = new[: max(wanted.gaps - reader.db.execute(query, (session,)).fetchone()[0], 0)]
+    seen = {turn.turn_id for gap in new for turn in _shown(gap)}
+    shown = {number: turn for number, turn in enumerate(turns, 1) if turn.turn_id in seen}
+    words = dict(zip(shown, _words(reader, [*shown.values()]), strict=True))
+    for part, payload in gap_payloads(new, words):
+        about = (About(gap.turn.agent_session_id, gap.turn.capture_id, (gap.arc[-1].capture_id,)) for gap in part)
+        yield Question("boundary", scope, tuple(about), payload)
+
+
+def gap_payloads(gaps: Sequence[Gap], words: Mapping[int, TurnWords]) -> Iterator[tuple[list[Gap], dict[str, Any]]]:
+    """As many of the gaps as fit into one question, in the order of the turns, then the next ones.
+
+    `words`: by the number of the turn in its session, in order.
+    """
+    by_turn = {gap.turn.turn_id: gap for gap in gaps}
+    part, payload = list[Gap](), dict[str, Any]()
+    for each in words.values():
+        gap = by_turn.get(each.turn.turn_id)
+        if gap is None or not each.prompt:
+            continue
+        longer = _gap_payload([*part, gap], words)
+        if part and (len(part) >= GAPS_MAX or len(msgspec.json.encode(longer)) > GAPS_BYTES_MAX):
+            yield part, payload
+            part, longer = [], _gap_payload([gap], words)
+        part, payload = [*part, gap], longer
+    if part:
+        yield part, payload
+
+
+def _gap_payload(gaps: Sequence[Gap], words: Mapping[int, TurnWords]) -> dict[str, Any]:
+    asked, shown = {gap.turn.turn_id for gap in gaps}, {turn.turn_id for gap in gaps for turn in _shown(gap)}
+    turns, numbers = list[dict[str, Any]](), list[int]()
+    for number, each in words.items():
+        if each.turn.turn_id in shown:
+            turns.append({"turn": number, **each.course()})
+        if each.turn.turn_id in asked:
+            turns[-1]["asked"] = (each.prompt or "")[:GAP_CHARACTERS_MAX]
+            numbers.append(number)
+    return {"turns": turns, "gaps": numbers}
+
+
+def _shown(gap: Gap) -> tuple[Turn, ...]:
+    return (*gap.arc[:1], *gap.arc[1:][-EARLIER_MAX:], gap.turn)
 
 
 def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
@@ -151,7 +200,8 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
                 "prompt": BLANK_LINE.join(texts)[:PROMPT_CHARACTERS_MAX],
                 "pasted": pasted[:PASTED_CHARACTERS_MAX],
             }
-            yield Question("rubric", scope, lead.turn.agent_session_id, lead.turn.capture_id, captures, payload)
+            about = About(lead.turn.agent_session_id, lead.turn.capture_id, captures)
+            yield Question("rubric", scope, (about,), payload)
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
     row = find(reader, scope, UUID(name))
     open_to = row is not None and not row.detail.outcome.evident and any(each.prompt for each in turns)
@@ -160,7 +210,7 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
         following = neighbour(reader.db, last, ">")
         asked = None if following is None else _words(reader, [following])[0].asked
         course = {"turns": [each.course() for each in shown], "next": asked}
-        yield Question("outcome", scope, last.agent_session_id, last.capture_id, captures, course)
+        yield Question("outcome", scope, (About(last.agent_session_id, last.capture_id, captures),), course)
 
 
 def _answered(
@@ -198,17 +248,17 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
     ]
 
 
-def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], int]:
-    """Gaps within and before it, those the embedded judge is least sure of first; and how many were answered."""
-    found, arcs = [], arcs_of(db, sub_session_id)
-    sessions = {arc.agent_session_id for arc in arcs}
-    spoken = session_gaps(db, sessions)
-    for arc in arcs:
-        before = arc_before(db, arc) if arc.opened_by in ("topic", "commit") else None
-        found += unsure_gaps([] if before is None else turns_of(db, [before]), turns_of(db, [arc]), spoken)
-    found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
+def unsure_of(db: sqlite3.Connection, session: str) -> tuple[list[Gap], list[Turn]]:
+    """Gaps of its settled sub-sessions, those the embedded judge is least sure of first; and all of its turns."""
     query = (
-        "SELECT count(*) FROM json_each(?) i CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
-        "AND j.kind = 'boundary'"
+        "SELECT a.body FROM bookmark b CROSS JOIN arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        "WHERE a.agent_session_id = ? AND s.settles_at_us <= b.log_time_us ORDER BY a.started_us, a.arc_id"
     )
-    return found, db.execute(query, (json_array(sorted(sessions)),)).fetchone()[0]
+    found, arcs = list[Gap](), bodies(db, Arc, query, (session,))
+    spoken = session_gaps(db, {session})
+    for before, arc in pairwise([None, *arcs]):
+        assert arc is not None
+        parted = before is not None and arc.opened_by in ("topic", "commit")
+        found += unsure_gaps(turns_of(db, [before]) if before and parted else [], turns_of(db, [arc]), spoken)
+    found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
+    return found, turns_of(db, arcs)

@@ -37,7 +37,7 @@ JUDGE_REMEMBERED_MAX = 20_000  # sub-sessions that are done with; beyond it all 
 
 log = structlog.get_logger()
 People = Callable[[UUID], Sequence[str]]  # the names of an organization's members, present and former
-JUDGE_VERSION = 4
+JUDGE_VERSION = 5
 NARRATIVE_VERSION = REPORT_VERSION = 1
 """Of the prompt texts: whoever changes one counts its version up and adds new files."""
 LANGUAGES = {"en": "English", "ko": "Korean"}  # as a model is told them
@@ -84,7 +84,7 @@ class LlmJudge:
     async def _settled(self, question: Question) -> bool:
         """Ask one question; whether it is done with. False: the next would fail the same way."""
         try:
-            event = await self._answered(question)
+            events = await self._answered(question)
         except answers.NoAnswer as failure:
             return failure.reason in _OF_THIS_QUESTION
         except answers.Disbelieved as error:
@@ -92,12 +92,12 @@ class LlmJudge:
             self._count(question.kind, "disbelieved", 0)
             return True
         try:
-            await self._journal.append([stored(event)])
+            await self._journal.append(events)
         except Conflict:
             log.debug("the same question was answered before")
         return True
 
-    async def _answered(self, question: Question) -> JudgeAnswered:
+    async def _answered(self, question: Question) -> list[NewEvent]:
         sent, scope = answers.leaving(question.payload), question.scope
         assert isinstance(sent, dict)
         schema = SCHEMAS[question.kind]
@@ -112,56 +112,55 @@ BOUNDS = QuestionBounds(
     days=7,  # what settled longer ago is left as it was judged: a new model does not read the whole past
     sub_sessions=20,  # those that settled last first
     prompts=20,  # of one sub-session, judged and told of with its outcome: the first ones, and its last
-    gaps=8,  # those first that the judge is least sure of
+    gaps=24,  # of one agent session, those first that the judge is least sure of
 )
-
-
-def stored(event: JudgeAnswered) -> NewEvent:
-    """The same question to the same model is answered once."""
-    by = event.model if event.agent is None else event.judge
-    stream = answer_stream(event.developer_id, event.kind, by, event.prompt_version, event.input_digest)
-    return NewEvent(stream, 1, event)
 
 
 def identity(question: Question) -> str:
     """What makes it this question and no other: once digested, the name under which it is answered once."""
-    return msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
+    return msgspec.json.encode([question.about, question.payload]).decode()
 
 
 def judged(
     question: Question,
-    sent: dict[str, answers.Json],
+    sent: dict[str, Any],
     answer: answers.Answer[Verdict],
     digest: bytes,
     now_us: int,
     agent: str | None = None,
-) -> JudgeAnswered:
-    """What is believed of an answer to `sent`, as a fact. Raises `Disbelieved`."""
-    said: dict[str, Any]
+) -> list[NewEvent]:
+    """What is believed of an answer to `sent`, as facts, which are stored once. Raises `Disbelieved`."""
+    verdicts: list[dict[str, Any]]
     match answer.value:
         case answers.RubricAnswer() as rubric:
-            said = answers.believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
-        case answers.OutcomeAnswer(complete=complete):
+            said = answers.believed_rubric(rubric, sent["prompt"], sent.get("pasted", ""))
+            verdicts = [{"confidence": rubric.confidence, **said._asdict()}]
+        case answers.OutcomeAnswer(complete, confidence):
             undecided = complete == "undecided"
-            said = {"complete": None if undecided else complete, "undecided": undecided}
+            verdicts = [{"confidence": confidence, "complete": None if undecided else complete, "undecided": undecided}]
         case answers.BoundaryAnswer() as boundary:
-            said = {"boundary": answers.believed_boundary(boundary, str(sent["prompt"]))}
-    return JudgeAnswered(
-        received_at_us=now_us,
-        **msgspec.structs.asdict(question.scope),
-        kind=question.kind,
-        agent_session_id=question.agent_session_id,
-        capture_id=question.capture_id,
-        captures=question.captures,
-        model=answer.model,
-        prompt_version=answer.version,
-        input_digest=digest,
-        input_tokens=answer.input_tokens,
-        output_tokens=answer.output_tokens,
-        confidence=round(answer.value.confidence, 3),
-        agent=agent,
-        **said,
-    )
+            asked = {each["turn"]: each["asked"] for each in sent["turns"] if each["turn"] in sent["gaps"]}
+            gaps = answers.believed_gaps(boundary, asked)
+            verdicts = [{"confidence": each.confidence, "boundary": each.new_topic} for each in gaps]
+    events = [
+        JudgeAnswered(
+            received_at_us=now_us,
+            **msgspec.structs.asdict(question.scope),
+            kind=question.kind,
+            **about._asdict(),
+            model=answer.model,
+            prompt_version=answer.version,
+            input_digest=digest,
+            agent=agent,
+            **verdict | {"confidence": round(verdict["confidence"], 3)},
+        )
+        for about, verdict in zip(question.about, verdicts, strict=True)
+    ]
+    used = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
+    events[0] = msgspec.structs.replace(events[0], **used)
+    by = events[0].model if agent is None else events[0].judge
+    stream = answer_stream(question.scope.developer_id, question.kind, by, answer.version, digest)
+    return [NewEvent(stream, number, event) for number, event in enumerate(events, 1)]
 
 
 class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):

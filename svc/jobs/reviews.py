@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.event import Done, Reason, Refused, Reply, Scope
 from projections.sub_sessions.unjudged import Question, unjudged
-from svc.jobs.questions import BOUNDS, JUDGE_VERSION, SCHEMAS, identity, judged, stored
+from svc.jobs.questions import BOUNDS, JUDGE_VERSION, SCHEMAS, identity, judged
 from svc.llm import answers
 from svc.llm.client import PAYLOAD_CHARACTERS_MAX, instructions
 from svc.log.codec import NewEvent
@@ -57,14 +57,14 @@ class Reviews:
         try:
             value = answers.fitting(told.answer, SCHEMAS[one.question.kind])
             heard = answers.Answer(value, told.model, JUDGE_VERSION, told.input_tokens, told.output_tokens)
-            event = judged(one.question, one.sent, heard, one.digest, self._service.now_us(), told.agent)
+            events = judged(one.question, one.sent, heard, one.digest, self._service.now_us(), told.agent)
         except answers.NoAnswer as error:
             what = "does not fit the schema" if error.reason == "misfit" else "is not one JSON document"
             return Refused(Reason.INVALID, f"the answer to {told.id} {what}; nothing was stored")
         except answers.Disbelieved as error:
             return Refused(Reason.INVALID, f"the answer to {told.id} is not believed: {error}; nothing was stored")
         try:
-            await self._append([stored(event)])
+            await self._append(events)
         except Conflict:
             return Done(created=False)
         return Done(created=True)

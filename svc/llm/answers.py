@@ -6,6 +6,7 @@ else it is refused as a whole, and the embedded verdict stands.
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -94,16 +95,25 @@ class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
     confidence: Confidence
 
 
-class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
+class GapAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    turn: int
     new_topic: bool
     confidence: Confidence
     quote: Quote
 
 
-def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
-    """Whether the prompt opens another topic. `prompt`: as it was sent. Raises `Disbelieved`."""
-    _quoted([answer.quote], prompt)
-    return answer.new_topic
+class BoundaryAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    gaps: list[GapAnswer]
+
+
+def believed_gaps(answer: BoundaryAnswer, asked: Mapping[int, str]) -> list[GapAnswer]:
+    """In the order of `asked`, which holds each turn's prompt as it was sent. Raises `Disbelieved`."""
+    by_turn = {each.turn: each for each in answer.gaps}
+    if len(answer.gaps) != len(asked) or by_turn.keys() != asked.keys():
+        raise Disbelieved("it tells of other turns than those that were asked about")
+    for number, prompt in asked.items():
+        _quoted([by_turn[number].quote], prompt)
+    return [by_turn[number] for number in asked]
 
 
 class BelievedRubric(NamedTuple):

@@ -86,8 +86,10 @@ def next_step(asked: Asked) -> Step:
 
 def verdict_of(data: dict[str, Any]) -> dict[str, Any]:
     """What a judge says that finds a feature everywhere, and nothing complete."""
-    if "prompt" in data and "pasted" not in data:
-        return {"new_topic": True, "confidence": 0.7, "quote": data["prompt"][:20]}
+    if "gaps" in data:
+        asked = {each["turn"]: each["asked"][:20] for each in data["turns"]}
+        gap = {"new_topic": True, "confidence": 0.7}
+        return {"gaps": [{**gap, "turn": turn, "quote": asked[turn]} for turn in data["gaps"]]}
     if "prompt" not in data:
         return {"complete": False, "confidence": 0.7}
     quotes = [

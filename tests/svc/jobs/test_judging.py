@@ -23,7 +23,7 @@ from projections.explain.explain import explanation
 from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
-from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
+from svc.llm.answers import BoundaryAnswer, Disbelieved, GapAnswer, Quoted, RubricAnswer, believed_gaps, believed_rubric
 from svc.views import replay
 from svc.views.projector import Ticker
 from svc.views.views import snapshot
@@ -38,7 +38,7 @@ SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 def judge(request: Request) -> Said:
     """A model that calls everything a feature and nothing complete."""
-    if "prompt" not in request.data:
+    if "pasted" not in request.data:
         return says({"complete": False, "confidence": 0.7})
     missing = "scope_bounded", "references_concrete", "context_sufficient", "plan_first"
     habits = {**dict.fromkeys(missing, False), "goal_explicit": True, "verification_requested": "unsure"}
@@ -152,7 +152,9 @@ def parts(request: Request, new_topic: object = True) -> Said:
     """A model that also says whether a prompt opens another topic."""
     if "new_topic" not in request.system:
         return judge(request)
-    return says({"new_topic": new_topic, "confidence": 0.8, "quote": request.data["prompt"][:20]})
+    asked = {each["turn"]: each["asked"][:20] for each in request.data["turns"]}
+    said = {"new_topic": new_topic, "confidence": 0.8}
+    return says({"gaps": [{**said, "turn": turn, "quote": asked[turn]} for turn in request.data["gaps"]]})
 
 
 async def asked_about_a_gap(court: Court, text: str = OTHER) -> list[str]:
@@ -191,6 +193,25 @@ async def test_an_unsure_boundary_is_asked_about_first(tmp_path: Path) -> None:
         with snapshot(court.service.projector.readers.path) as live, snapshot(path) as again:
             assert replay.digests(again) == replay.digests(live)
         assert len(court.server.received) == 5
+
+
+async def test_all_gaps_of_a_session_are_one_question(tmp_path: Path) -> None:
+    """Its turns are numbered as they came, and each gap is a fact of its own; what it cost is told once."""
+    async with opened(tmp_path) as court:
+        court.server.answer = parts
+        for text in (ASK, "Make the export command sort by name", "thanks", FAR, "Write the release notes of May"):
+            court.clock.advance(2 * MINUTE_US)
+            await court.works(text)
+        assert await court.openings() == ["start", "topic"]
+        await court.settles()
+        await court.looks()
+        (asked,) = court.server.received
+        assert [(each["turn"], each["asked"][:5]) for each in asked.data["turns"]] == [
+            *enumerate(("Fix t", "Make ", "thank", "New t", "Write"), 1)
+        ]
+        assert asked.data["gaps"] == [2, 4, 5]
+        assert [each.input_tokens for each in court.answers()] == [100, 0, 0]
+        assert await court.openings() == ["start", "topic", "topic", "topic"]
 
 
 async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -> None:
@@ -272,16 +293,23 @@ async def test_what_leaves(tmp_path: Path) -> None:
 
 
 @table(
-    ("quote", "believed"),
+    ("gaps", "believed"),
     {
-        "in other white space and case": ("now  THE export", True),
-        "made up": ("another topic", False),
-        "": ("  ", False),
+        "a quote in other white space and case": ([(2, "now  THE export"), (5, "Thanks")], True),
+        "in another order": ([(5, "Thanks"), (2, "Now")], True),
+        "a made-up quote": ([(2, "another topic"), (5, "Thanks")], False),
+        "a quote of another turn": ([(2, "Thanks"), (5, "Thanks")], False),
+        "no words": ([(2, "  "), (5, "Thanks")], False),
+        "a turn left out": ([(2, "Now")], False),
+        "a turn twice": ([(2, "Now"), (5, "Thanks"), (5, "Thanks")], False),
+        "a turn that nobody asked about": ([(2, "Now"), (5, "Thanks"), (6, "Thanks")], False),
     },
 )
-def test_a_boundary_needs_a_quote(quote: str, believed: bool) -> None:
+def test_each_boundary_needs_a_quote_of_its_turn(gaps: list[tuple[int, str]], believed: bool) -> None:
+    answer = BoundaryAnswer([GapAnswer(turn, True, 1.0, quote) for turn, quote in gaps])
     with nullcontext() if believed else pytest.raises(Disbelieved):
-        believed_boundary(BoundaryAnswer(True, 1.0, quote), "Now the export, please")
+        found = believed_gaps(answer, {2: "Now the export, please", 5: "Thanks"})
+        assert [each.turn for each in found] == [2, 5]
 
 
 FOUR: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient")
