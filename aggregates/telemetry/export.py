@@ -24,12 +24,13 @@ RECORD_BYTES_MAX = 3 * 1024 * 1024  # a larger record is refused: it must fit in
 SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
 _SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
-_ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 _NO_RECORDED_VALUE = 1
 _HINT = "; in OTLP JSON ids are hexadecimal, and names lowerCamelCase"
 _LOST = "it is no number that can be used, and counts as not told"
+_UNKNOWN = "it is no value that OTLP names, and counts as not told"
 _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
 _TEMPORALITIES: dict[str, Literal["delta", "cumulative"]] = VOCABULARY["temporalities"]
+_SPAN_STATUSES: dict[str, Literal["error"]] = VOCABULARY["span_statuses"]
 _KINDS: dict[str, PointKind] = VOCABULARY["kinds"]
 _COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABULARY["counters"]
 
@@ -156,7 +157,7 @@ class Export:
             attributes=attributes,
             trace_id=link.trace_id,
             end_us=end_us or None,
-            failed=span.status is not None and span.status.code in _ERROR_CODES,
+            failed=self._one_of(_SPAN_STATUSES, raw, "status.code", span.status and span.status.code) == "error",
             root=link.parent_id is None,
             leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
@@ -183,7 +184,6 @@ class Export:
             value = otlp.real(point.as_double) if point.as_int is None else otlp.whole(point.as_int, *otlp.INT64)
             if value is None and told is not None:
                 self.faults.add(raw.place, _LOST, 0)
-        temporality = metric.aggregation_temporality
         series = context.series + b"," + msgspec.json.encode(attributes, order="sorted")
         made = Point(
             record_id=context.ids.of(raw.data),
@@ -192,7 +192,7 @@ class Export:
             kind=_KINDS[context.container],
             origin=len(part.raws),
             unit=otlp.cut_name(metric.unit),
-            temporality=_TEMPORALITIES.get(str(otlp.whole(temporality) or temporality)),
+            temporality=self._one_of(_TEMPORALITIES, raw, "aggregationTemporality", metric.aggregation_temporality),
             monotonic=metric.is_monotonic if context.container == "sum" else None,
             start_us=start_us or None,
             value=float(value) if value is not None and math.isfinite(value) else None,
@@ -213,6 +213,14 @@ class Export:
         if (nanos := otlp.whole(told)) is None and told is not None:
             self.faults.add(f"{raw.place}.{name}", _LOST, 0)
         return (nanos or 0) // otlp.NANOS_PER_US
+
+    def _one_of(self, known: dict[str, otlp.T], raw: _Raw, name: str, told: object) -> otlp.T | None:
+        """What a number or a name of an enumeration stands for; None where that is nothing."""
+        number = otlp.whole(told)
+        key = str(told if number is None else number)
+        if told is not None and key not in known:
+            self.faults.add(f"{raw.place}, {name}", _UNKNOWN, 0)
+        return known.get(key) or None
 
     def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:

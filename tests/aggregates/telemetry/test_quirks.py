@@ -162,6 +162,19 @@ def test_a_point_whose_number_cannot_be_used_has_none(point: dict[str, Any]) -> 
     assert "no number that can be used" in (found.faults.message or "")
 
 
+@pytest.mark.parametrize(
+    ("told", "known"), [(1, "delta"), ("2", "cumulative"), (0, None), (None, None), ("x", 0), (9, 0)]
+)
+def test_a_name_that_otlp_does_not_know_is_named(told: object, known: str | int | None) -> None:
+    """In metrics and spans; it costs nothing but itself."""
+    summed, ended = counter("c", {"asInt": 1}), span("x", {}, status={"code": told})
+    summed["sum"]["aggregationTemporality"] = told
+    for found, place in ((taken(metrics(summed)), "aggregationTemporality"), (taken(traces(ended)), "status.code")):
+        assert [each.temporality or None for each in found.points] in ([known or None], [])
+        assert (found.faults.message is None, found.faults.records) == (known != 0, 0)
+        assert known != 0 or f", {place}: it is no value that OTLP names" in (found.faults.message or "")
+
+
 @pytest.mark.parametrize("point", rows("point rejected"))
 def test_a_point_that_cannot_be_used_is_rejected_alone(point: object) -> None:
     metric = counter("c", {"asInt": 1})
