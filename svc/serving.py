@@ -1,10 +1,8 @@
 """Two listeners over one service, and the socket of its commands, until somebody asks to stop."""
 
 import gc
-import hashlib
 import os
 import resource
-import secrets
 import signal
 import socket
 import ssl
@@ -24,19 +22,19 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 from quart_trio import QuartTrio
 
-from aggregates.event import Refused
-from aggregates.ids import KEY_START_CHARACTERS, link_stream
-from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, OfferLink, PeopleAct, StartMembership
+from aggregates.event import Refused, Scope
+from aggregates.people.acts import CreateDeveloper, CreateOrganization, PeopleAct, StartMembership
 from aggregates.people.directory import Key, Membership
 from aggregates.times import US_PER_SECOND
 from svc.jobs.nodes import alone
 from svc.log.folder import NAME as SECRET_NAME
-from svc.log.folder import SOCKET, forget_running, held, listening_socket, new_key, note_running
+from svc.log.folder import SOCKET, forget_running, held, listening_socket, note_running
 from svc.process import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN, look_seldom, single
 from svc.service import RunningService, open_service
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
 from svc_http.pages.words import here_only
+from svc_http.routes.people import new_key, new_link
 
 SWITCH_SECONDS = 0.0005
 """How long one thread runs before another gets its turn: at the usual 5 ms the p99 of a capture is twice as long."""
@@ -85,22 +83,11 @@ async def initialize(
                 CreateDeveloper(developer_id=member.developer_id, display_name=owner),
                 member,
             ]
-        key = new_key("svc")
-        for command in [*wanted, issue_key(member.organization_id, member.developer_id, key, "first key")]:
+        key, issue = new_key(Scope(member.organization_id, member.developer_id), name="first key")
+        for command in [*wanted, issue]:
             reply = await service.administer(command)
             assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
     return Initialized(member.organization_id, member.developer_id, key, str(var / SECRET_NAME))
-
-
-def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, name: str | None) -> IssueKey:
-    return IssueKey(
-        credential_id=uuid.uuid4(),
-        organization_id=organization_id,
-        developer_id=developer_id,
-        key_digest=hashlib.sha256(key.encode()).hexdigest(),
-        key_start=key[:KEY_START_CHARACTERS],
-        name=name,
-    )
 
 
 class Listening(NamedTuple):
@@ -119,13 +106,8 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
                 first(made)
             async with listening(settings, service) as addresses:
                 if made is not None:  # a link that signs the owner in once, within the first minutes
-                    token = secrets.token_urlsafe()
-                    offer = OfferLink(
-                        link_id=link_stream(hashlib.sha256(token.encode()).hexdigest()),
-                        organization_id=made.organization_id,
-                        developer_id=made.developer_id,
-                        expires_at_us=service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND,
-                    )
+                    until_us = service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND
+                    token, offer = new_link(Scope(made.organization_id, made.developer_id), until_us)
                     reply = await service.administer(offer)
                     assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
                     addresses = addresses._replace(link=f"{browsable(addresses.api_url)}/open/{token}")

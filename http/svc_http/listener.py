@@ -20,7 +20,7 @@ from werkzeug.http import dump_cookie
 
 from aggregates.event import Unavailable
 from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, unavailable
-from svc_http.ports import NotRefreshed, Service, UnknownRules
+from svc_http.ports import NotRefreshed, Service
 from svc_http.routing import KEY_PATTERN, is_own_origin
 
 CLIENT_GONE = 499  # the status that the log shows where the client hung up before it was answered
@@ -125,8 +125,6 @@ def _http_error(error: Exception) -> HttpError:
             return error
         case Unavailable():
             return unavailable(error.told)
-        case UnknownRules():
-            return HttpError(404, str(error))
         case NotRefreshed():
             return HttpError(502, str(error))
         case NotFound():

@@ -280,10 +280,6 @@ class Provider(Protocol):
         """Whose code a browser came back with. Raises `NotProven`."""
 
 
-class UnknownRules(Exception):
-    """There is no rule set of that number; the message names those there are. Answered as 404."""
-
-
 class NotRefreshed(Mendable):
     """The source of prices gave none that can be used; the message says why. Answered as 502."""
 
@@ -364,7 +360,7 @@ class Service(ABC):
     catalog_revisions: Callable[[int], Awaitable[Sequence[RevisionRecord]]]
 
     # Running.
-    start_replay: Callable[[int | None], ReplayStatus]  # or joins the one that runs; raises `UnknownRules`
+    start_replay: Callable[[], ReplayStatus]  # or joins the one that runs
     replay_status: Callable[[], ReplayStatus]
     store_is_writable: Callable[[], Awaitable[bool]]  # within a few seconds
     client_setup: Callable[[], Awaitable[ClientSetup]]

@@ -23,7 +23,7 @@ from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.scores.prompt_grade import PromptGrade, grade_text
 from svc.cli import Command, main
 from svc.cli.common import Shown, json_option, run, settings_from, tell
-from svc.log.folder import held, new_key
+from svc.log.folder import held
 from svc.process import FRAME_BYTES_MAX
 from svc.settings import Settings
 
@@ -74,23 +74,25 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
     from aggregates.telemetry.batches import Sender
     from svc.importing.claude_code import CLAUDE_CODE
     from svc.importing.importer import Log, import_into
-    from svc.serving import initialize, issue_key
+    from svc.serving import initialize
+    from svc_http.routes.people import new_key
 
     made = await initialize(service, var, "Demo team", "Ana")
     if made is None:
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
-    ana, ben, key = (made.organization_id, made.developer_id), (made.organization_id, uuid4()), new_key("svc")
+    ana, ben = (Scope(made.organization_id, each) for each in (made.developer_id, uuid4()))
+    key, issue = new_key(ben, name="demo")
     for command in (
-        CreateDeveloper(developer_id=ben[1], display_name="Ben"),
-        StartMembership(organization_id=ben[0], developer_id=ben[1]),
-        issue_key(*ben, key, "demo"),
+        CreateDeveloper(developer_id=ben.developer_id, display_name="Ben"),
+        StartMembership(organization_id=ben.organization_id, developer_id=ben.developer_id),
+        issue,
     ):
         reply = await service.administer(command)
         assert not isinstance(reply, Refused), reply
     now_us = time.time_ns() // 1_000
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         written = write_transcripts(Path(folder), now_us=now_us)
-        for name, scope in (("Ana", Scope(*ana)), ("Ben", Scope(*ben))):
+        for name, scope in (("Ana", ana), ("Ben", ben)):
             sender = Sender(scope, CLAUDE_CODE.source, service.vault.digester(scope.developer_id))
             destination = Log(sender, service.send)
             await import_into(destination, CLAUDE_CODE, [written[name]], lambda *_: None, now_us=now_us)

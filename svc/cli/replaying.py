@@ -5,6 +5,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from svc.views.replay import Progress
 
 BACKFILLS = "/v1/admin/control/backfill"
-_BUILDS = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
     "done: `svc status` shows how far it is"
@@ -31,10 +31,9 @@ _INTERRUPTED = (
 
 @click.command(cls=Command, example="svc replay --check")
 @common.data_options
-@click.option("--rules", type=int, help="Rule set to judge by. [default: the newest]")
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
 @click.option("--without-keys", is_flag=True, help="Also where key files are missing: their scores are then lost.")
-def replay(settings: Settings, as_json: bool, rules: int | None, only_check: bool, without_keys: bool) -> None:
+def replay(settings: Settings, as_json: bool, only_check: bool, without_keys: bool) -> None:
     """The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
@@ -60,15 +59,15 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
             )
     look_seldom()
     with common.working("replaying", _INTERRUPTED) as heard:
-        common.run(_replay, settings, rules, heard)
+        common.run(_replay, settings, heard)
     common.say("the scores were built anew from the log", err=True)
 
 
-async def _replay(settings: Settings, rules: int | None, progress: "Progress") -> None:
+async def _replay(settings: Settings, progress: "Progress") -> None:
     import trio
 
     async with reach(settings) as access:
-        status = await access.ask("POST", REPLAY, {} if rules is None else {"rules": rules})
+        status = await access.ask("POST", REPLAY)
         while status["state"] == "running":
             await trio.sleep(POLL_SECONDS)
             status = await access.ask("GET", REPLAY)
@@ -88,12 +87,15 @@ def _show_check(checked: Found) -> None:
 
 
 async def _check(place: Place, progress: "Progress") -> Found:
-    """Build twice beside the serving tables and compare digests. Raises `NotReached` where there are none."""
+    """Build twice beside the serving tables and compare digests. Raises `NotReached` where there are none.
+
+    The other build is another process's, with another hash seed and another size of batches.
+    """
     import trio
 
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
-    from svc.views.replay import digests, digests_of_child
+    from svc.views.replay import built_digests, cancellable, digests, digests_of_child
     from svc.views.views import current_file, snapshot
 
     if holds_data(place):
@@ -105,21 +107,16 @@ async def _check(place: Place, progress: "Progress") -> Found:
         position = bookmark(live).position
         failed = live.execute("SELECT count(*) FROM failed").fetchone()[0]
         of_live = await trio.to_thread.run_sync(digests, live)
-    done, builds = [0, 0], [of_live, of_live]
+    builds: list[dict[str, str]] = []
 
-    async def build(number: int, seed: str, batch_events: int) -> None:
-        def report(events: int, _of: int) -> None:
-            done[number] = events
-            progress(sum(done), position * len(done))
-
-        builds[number] = await digests_of_child(
-            place.var, report, batch_events=batch_events, up_to=position, hash_seed=seed
-        )
+    async def build_elsewhere() -> None:
+        builds.append(await digests_of_child(place.var, batch_events=37, up_to=position, hash_seed="4242"))
 
     async with trio.open_nursery() as nursery:
-        for number, (seed, batch_events) in enumerate(_BUILDS):
-            nursery.start_soon(build, number, seed, batch_events)
-    first, second = builds
+        nursery.start_soon(build_elsewhere)
+        build = partial(built_digests, place, cancellable(progress), batch_events=500, up_to=position)
+        first = await trio.to_thread.run_sync(build)
+    (second,) = builds
     tables = [
         {"table": table, "live": live, "first": first[table], "second": second[table]}
         for table, live in of_live.items()

@@ -251,7 +251,7 @@ class Backfills:
                 self._ended |= dict.fromkeys(self._building, state)
                 self._building.clear()
             self._building[asked.backfill_id] = asked
-            self._rebuilding.start(None)
+            self._rebuilding.start()
         return self._shown(chosen)
 
     def _shown(self, asked: events.BackfillRequested, *, completed: bool = False) -> backfills.BackfillRecord:

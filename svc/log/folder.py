@@ -156,10 +156,6 @@ NAME = "internal-secret"
 KEY_BYTES = 32
 
 
-def new_key(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_urlsafe(KEY_BYTES)}"
-
-
 def internal_secret(var: Path) -> str:
     """The installation's secret; made where there is none."""
     path = var / NAME

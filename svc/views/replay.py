@@ -3,10 +3,8 @@
 import hashlib
 import os
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,8 +21,8 @@ from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
 from svc.views.projector import Pace, Projector
-from svc.views.views import RULES_VERSION, new_file, open_writer, remove, step
-from svc_http.ports import ReplayStatus, UnknownRules
+from svc.views.views import new_file, open_writer, remove, step
+from svc_http.ports import ReplayStatus
 
 REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
 MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
@@ -39,28 +37,15 @@ class BuildStep(msgspec.Struct, frozen=True):
     digests: dict[str, str] = {}  # of the tables; in the last line
 
 
-async def digests_of_child(
-    var: Path, progress: Progress, *, batch_events: int, up_to: int, hash_seed: str
-) -> dict[str, str]:
+async def digests_of_child(var: Path, *, batch_events: int, up_to: int, hash_seed: str) -> dict[str, str]:
     """The tables as another process builds them, by `svc build-views`. Raises `NotRebuilt`."""
     command = [*program(), "build-views", "--var", str(var)]
     command += ["--batch-events", str(batch_events), "--up-to", str(up_to)]
     told = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    start = partial(trio.run_process, command, stdout=subprocess.PIPE, env=told, check=False)
-    found: dict[str, str] = {}
-    async with trio.open_nursery() as nursery:
-        process: trio.Process = await nursery.start(start)
-        assert process.stdout is not None
-        rest = b""
-        async for chunk in process.stdout:
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                built = msgspec.json.decode(line, type=BuildStep)
-                progress(built.done, built.of)
-                found = built.digests
-    if not found:
-        raise NotRebuilt(f"a build stopped with exit code {process.returncode}")
-    return found
+    done = await trio.run_process(command, capture_stdout=True, env=told, check=False)
+    if done.returncode:
+        raise NotRebuilt(f"a build stopped with exit code {done.returncode}")
+    return msgspec.json.decode(done.stdout.splitlines()[-1], type=BuildStep).digests
 
 
 def built_digests(place: Place, progress: Progress, *, batch_events: int, up_to: int) -> dict[str, str]:
@@ -176,10 +161,8 @@ class Rebuilding:
         finally:
             self._nursery = None
 
-    def start(self, rules_version: int | None) -> ReplayStatus:
-        """Begin a replay, or join the one that runs. Raises `UnknownRules`."""
-        if rules_version not in (None, RULES_VERSION):
-            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has {RULES_VERSION}")
+    def start(self) -> ReplayStatus:
+        """Begin a replay, or join the one that runs."""
         if self.status.state != "running":
             assert self._nursery is not None, "a replay is started only while the service runs"
             self._nursery.start_soon(self._replay, new_file(self._place.var))
@@ -194,12 +177,12 @@ class Rebuilding:
             return
         self._mends_again = now + MEND_PAUSE_SECONDS
         log.error("the views are damaged and are built anew from the log", flaw=flaw)
-        self.start(None)
+        self.start()
 
     async def anew(self) -> None:
         """Wait for the replay that runs, then run another one. Raises `NotRebuilt`."""
         await self._ended.wait()
-        self.start(None)
+        self.start()
         while self.status.state == "running":
             await self._ended.wait()
         if self.status.state == "failed":

@@ -211,7 +211,7 @@ async def test_what_is_followed_moves_with_the_log_and_ends_with_the_server(reop
 
 async def test_a_replay_is_a_change_for_everybody(reopened: Household) -> None:
     began = await reopened.service.standing(reopened.owner)
-    reopened.service.start_replay(None)
+    reopened.service.start_replay()
     with trio.fail_after(10):
         assert await reopened.service.moved(began.steps)
     now = await reopened.service.standing(reopened.owner)

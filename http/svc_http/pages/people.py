@@ -278,7 +278,7 @@ async def server(call: ByOperator) -> Response:
 @routes("POST /operator/replay", "Build the scores anew from the log.")
 async def replay(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    call.service.start_replay(None)
+    call.service.start_replay()
     return rendering.redirect(f"{SERVER}?said=replaying")
 
 

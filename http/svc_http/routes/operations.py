@@ -42,13 +42,9 @@ async def capture(call: BySecret) -> TrioResponse:
     return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
 
 
-class ReplayBody(msgspec.Struct):
-    rules: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
-
-
-@routes(f"POST {_CONTROL}/replay", "Build the scores anew.", status=202, refuses={404: "There is no such rule set."})
-async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
-    return call.service.start_replay(body.rules)
+@routes(f"POST {_CONTROL}/replay", "Build the scores anew.", status=202)
+async def start_replay(call: BySecret) -> ReplayStatus:
+    return call.service.start_replay()
 
 
 @routes(f"GET {_CONTROL}/replay", "How far the newest replay has come.")

@@ -272,7 +272,7 @@ class Kept:
     async def replayed(self) -> str:
         async with trio.open_nursery() as nursery:
             await nursery.start(self.rebuilding.run)
-            self.rebuilding.start(None)
+            self.rebuilding.start()
             while self.rebuilding.status.state == "running":
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
