@@ -166,11 +166,12 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
     """TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
     folder itself.
     """
-    from svc.maintenance.backup import MaintenanceError, back_up
+    from aggregates.event import Mendable
+    from svc.maintenance.backup import back_up
 
     with common.working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
         if settings.store is not None:
-            raise MaintenanceError(
+            raise Mendable(
                 "nothing was backed up: the log is in PostgreSQL, whose own backup holds all of it (pg_dump, or point "
                 "in time); keep the master key file as safe as that, and see docs/cluster.md"
             )

@@ -44,10 +44,6 @@ _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(prices.CatalogDocument)
 
 
-class CatalogUnusable(NotRefreshed):
-    """No catalog can be had from a source; the message says from which and why."""
-
-
 class CatalogSource:
     def __init__(self, setting: str, *, network: bool) -> None:
         """`setting`: `genai-prices`, whose newest edition is asked for with `network`; an address; a file's path."""
@@ -56,7 +52,7 @@ class CatalogSource:
         self._is_address = setting.startswith(("http://", "https://"))
 
     async def at_start(self, held: str | None, now_us: int) -> prices.PublishCatalog | None:
-        """What a start publishes; `held` is the source of the newest valid revision. Raises `CatalogUnusable`."""
+        """What a start publishes; `held` is the source of the newest valid revision. Raises `NotRefreshed`."""
         if self._is_address:
             return None
         if self.setting != PACKAGE:
@@ -65,7 +61,7 @@ class CatalogSource:
         return await _packaged(now_us) if other_edition else None
 
     async def newest(self, now_us: int) -> prices.PublishCatalog:
-        """What a refresh publishes. Raises `CatalogUnusable`."""
+        """What a refresh publishes. Raises `NotRefreshed`."""
         if self.setting != PACKAGE:
             return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
         return await (fetch(await _in_thread(PACKAGE, _package_url)) if self._network else _packaged(now_us))
@@ -76,7 +72,7 @@ def packaged_source() -> str:
 
 
 async def read_file(path: Path) -> prices.PublishCatalog:
-    """The catalog in a file. Raises `CatalogUnusable`."""
+    """The catalog in a file. Raises `NotRefreshed`."""
 
     def read() -> prices.PublishCatalog:
         with path.open("rb") as file:
@@ -89,7 +85,7 @@ async def read_file(path: Path) -> prices.PublishCatalog:
 
 
 async def fetch(url: str) -> prices.PublishCatalog:
-    """The catalog at an address. Raises `CatalogUnusable`."""
+    """The catalog at an address. Raises `NotRefreshed`."""
     try:  # without user name, password or token, which go into no log and no message
         parts = urlsplit(url)
         shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -99,9 +95,9 @@ async def fetch(url: str) -> prices.PublishCatalog:
         bounds = CATALOG_FETCH_SECONDS, CATALOG_SOURCE_BYTES_MAX
         answer = await asked("GET", url, *bounds, redirects_max=CATALOG_REDIRECTS_MAX)
     except OSError as error:
-        raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
+        raise NotRefreshed(f"{shown}: {error or type(error).__name__}") from error
     if answer.status >= 300:
-        raise CatalogUnusable(f"{shown}: answered {answer.status}")
+        raise NotRefreshed(f"{shown}: answered {answer.status}")
     return await _in_thread(shown, lambda: prices.PublishCatalog(document=decoded(answer.content), source=shown))
 
 
@@ -136,14 +132,14 @@ async def _in_thread(source: str, work: Callable[[], _T]) -> _T:
     try:
         return await trio.to_thread.run_sync(work, limiter=READS)
     except OSError as error:
-        raise CatalogUnusable(f"{source}: {error.strerror or error}") from error
+        raise NotRefreshed(f"{source}: {error.strerror or error}") from error
     except Exception as error:
         # Whatever foreign data makes the parser raise: what cannot be read is not published, and nothing else breaks.
-        raise CatalogUnusable(f"{source} holds no usable catalog: {error or type(error).__name__}") from error
+        raise NotRefreshed(f"{source} holds no usable catalog: {error or type(error).__name__}") from error
 
 
 log = structlog.get_logger()
-_FAILURES = (CatalogUnusable, Busy, StoreUnavailable)  # why a refresh may not come about; what is served goes on
+_FAILURES = (NotRefreshed, Busy, StoreUnavailable)  # why a refresh may not come about; what is served goes on
 
 
 class Catalog:
@@ -189,7 +185,7 @@ class Catalog:
         self._started.set()
 
     async def refresh(self) -> prices.Published:
-        """Ask the source for its newest prices. Raises `CatalogUnusable`, or what `send` raises."""
+        """Ask the source for its newest prices. Raises `NotRefreshed`, or what `send` raises."""
         reply = await self._publish(self._source.newest(self._clock.now_us()))
         assert isinstance(reply, prices.Published)
         return reply
@@ -217,7 +213,7 @@ class Catalog:
             found = await finding
             reply = None if found is None else await self.send(found)
             if found is not None and isinstance(reply, Refused):
-                raise CatalogUnusable(f"{found.source}: {reply.message}")
+                raise NotRefreshed(f"{found.source}: {reply.message}")
             return reply
         except _FAILURES:
             self._served = None if self._served is None else replace(self._served, stale=True)

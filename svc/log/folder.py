@@ -25,10 +25,6 @@ class FolderInUse(Mendable):
     pass
 
 
-class FolderUnusable(Mendable):
-    pass
-
-
 class Running(msgspec.Struct, frozen=True):
     pid: int
     intake: str
@@ -37,7 +33,7 @@ class Running(msgspec.Struct, frozen=True):
 
 @contextmanager
 def held(var: Path) -> Iterator[None]:
-    """Hold the folder during the block. Raises `FolderInUse` or `FolderUnusable`."""
+    """Hold the folder during the block. Raises `FolderInUse` or `Mendable`."""
     try:
         var.mkdir(parents=True, exist_ok=True, mode=0o700)
         _keep_private(var.resolve())
@@ -45,7 +41,7 @@ def held(var: Path) -> Iterator[None]:
         lock_file = (var / LOCK).open("a")
     except OSError as error:
         what = f"{error.filename}: {error.strerror}"
-        raise FolderUnusable(f"{var} cannot be the data folder: {what}; choose another with --var") from error
+        raise Mendable(f"{var} cannot be the data folder: {what}; choose another with --var") from error
     with lock_file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,10 +62,10 @@ def held(var: Path) -> Iterator[None]:
 
 
 def _keep_private(var: Path) -> None:
-    """Close a folder of ours to others, with all that is in it. Raises `FolderUnusable`, `OSError`."""
+    """Close a folder of ours to others, with all that is in it. Raises `Mendable`, `OSError`."""
     found = var.stat()
     if found.st_uid != os.geteuid():
-        raise FolderUnusable(
+        raise Mendable(
             f"{var} belongs to another user (id {found.st_uid}), who can read and change all of it: "
             "run svc as that user, or name a folder of your own with --var"
         )
@@ -77,7 +73,7 @@ def _keep_private(var: Path) -> None:
     if not any(map(_open_to_others, (var, *within))):
         return
     if within and not {LOCK, NAME} & {path.name for path in within}:
-        raise FolderUnusable(
+        raise Mendable(
             f"others can read {var}, and what is in it is not from svc: "
             f"`chmod 700 {var}` if it is meant for svc, or name a new folder with --var"
         )
@@ -87,7 +83,7 @@ def _keep_private(var: Path) -> None:
             with suppress(FileNotFoundError):  # a server has just removed it
                 path.chmod(path.stat().st_mode & stat.S_IRWXU)
     if _open_to_others(var):
-        raise FolderUnusable(
+        raise Mendable(
             f"others can read {var}, and its file system keeps no modes: name a folder on another one with --var"
         )
     import structlog  # late: it takes longer to import than most commands run

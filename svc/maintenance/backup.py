@@ -66,10 +66,6 @@ _FOREIGN = "SELECT 1 FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR 
 _NO_BACKUP = "is no backup: neither a folder nor a whole .tar file; use another one"
 
 
-class MaintenanceError(Mendable):
-    """A backup or an export cannot be made or used; the message says why and what to do."""
-
-
 class KeptFile(msgspec.Struct, frozen=True):
     name: str  # its path within the folder
     bytes: Annotated[int, msgspec.Meta(ge=0)]
@@ -86,11 +82,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def back_up(var: Path, target: Path, heard: Progress) -> Manifest:
-    """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `MaintenanceError`."""
+    """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `Mendable`."""
     if not (var / EVENTS_FILE).exists():
-        raise MaintenanceError(f"{var} holds no data; name the folder with --var")
+        raise Mendable(f"{var} holds no data; name the folder with --var")
     if target.exists():
-        raise MaintenanceError(f"{target} is there already; a backup never replaces anything, so choose another name")
+        raise Mendable(f"{target} is there already; a backup never replaces anything, so choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft, tar = target.with_name(target.name + DRAFT), target.with_name(target.name + DRAFT + ".tar")
     remove(draft, tar)
@@ -121,7 +117,7 @@ def _copied(var: Path, draft: Path, heard: Progress) -> Manifest:
             copy.execute("PRAGMA journal_mode = DELETE")
         (draft / EVENTS_FILE).chmod(0o600)
     except sqlite3.DatabaseError as error:
-        raise MaintenanceError(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
+        raise Mendable(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
     _copy_secrets(var, draft)
     head, checksum = _head_of(draft / EVENTS_FILE)
     manifest = Manifest(
@@ -172,13 +168,13 @@ def remove(*paths: Path) -> None:
 
 
 def restore(source: Path, var: Path, heard: Progress) -> Manifest:
-    """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
+    """Put a backup into an empty folder that is held; may be begun again. Raises `Mendable`."""
     work = var / WORK
     if work.exists() and not (var / EVENTS_FILE).exists():  # a restore was broken off
         remove(*(var / name for name in (*_PARTS, WORK)))
     if there := sorted(path.name for path in var.iterdir() if path.name != LOCK):
         instead = "restore into a new folder, then start svc with --var on that one"
-        raise MaintenanceError(f"{var} is not empty ({', '.join(there[:3])}); {instead}")
+        raise Mendable(f"{var} is not empty ({', '.join(there[:3])}); {instead}")
     work.mkdir(mode=0o700)
     try:
         manifest = _unpacked(source, work, heard)
@@ -197,9 +193,9 @@ def _unpacked(source: Path, work: Path, heard: Progress) -> Manifest:
     members = _in_folder(source) if source.is_dir() else _in_tar(source)
     first = next(members, None)
     if first is None or first.name != MANIFEST:
-        raise MaintenanceError(f"{source} is no backup: it does not begin with {MANIFEST}; `svc backup` makes one")
+        raise Mendable(f"{source} is no backup: it does not begin with {MANIFEST}; `svc backup` makes one")
     if first.size > BACKUP_MANIFEST_BYTES_MAX:
-        raise MaintenanceError(f"{source}: its {MANIFEST} is too long to be one; use another backup")
+        raise Mendable(f"{source}: its {MANIFEST} is too long to be one; use another backup")
     manifest = _manifest(first.content.read(first.size), source, work)
     wanted = {kept.name: kept for kept in manifest.files}
     for member in members:
@@ -208,7 +204,7 @@ def _unpacked(source: Path, work: Path, heard: Progress) -> Manifest:
             if source.is_dir():  # a file manager leaves its own there
                 continue
             foreign = f"{member.name!r}, which its {MANIFEST} does not name, or not twice"
-            raise MaintenanceError(f"{source} holds {foreign}; use another backup")
+            raise Mendable(f"{source} holds {foreign}; use another backup")
         if member.size != kept.bytes and kept.bytes <= HEADER_BYTES_MAX:
             raise _changed(kept.name)
         heard(len(manifest.files) - len(wanted) - 1, len(manifest.files))
@@ -239,20 +235,20 @@ HEADER_BYTES_MAX = 8**11 - 1  # a larger size does not fit into the headers of `
 def _in_tar(source: Path) -> Iterator[_Member]:
     """The regular files of a tar file, by their headers; anything else in it is refused."""
     if not source.is_file():
-        raise MaintenanceError(f"{source} {_NO_BACKUP}")
+        raise Mendable(f"{source} {_NO_BACKUP}")
     with source.open("rb") as tar:
         while (block := tar.read(tarfile.BLOCKSIZE)) != bytes(tarfile.BLOCKSIZE):  # which is the end
             try:
                 header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
             except tarfile.HeaderError as error:
-                raise MaintenanceError(f"{source} {_NO_BACKUP}") from error
+                raise Mendable(f"{source} {_NO_BACKUP}") from error
             begin = tar.tell()
             if header.type == tarfile.XHDTYPE and 0 <= header.size <= BACKUP_EXTRA_BYTES_MAX:
                 tar.seek(header.size, os.SEEK_CUR)  # times to the nanosecond
             elif header.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and header.size >= 0:
                 yield _Member(header.name, header.size, tar)
             else:
-                raise MaintenanceError(f"{source} holds {header.name!r}, which is no regular file; use another backup")
+                raise Mendable(f"{source} holds {header.name!r}, which is no regular file; use another backup")
             tar.seek((begin - tar.tell()) % tarfile.BLOCKSIZE, os.SEEK_CUR)
 
 
@@ -260,26 +256,26 @@ def _manifest(text: bytes, source: Path, work: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MaintenanceError(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
+        raise Mendable(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
     if manifest.format > FORMAT:
         newer = f"{source} was made by svc {manifest.program!r}, which is newer"
-        raise MaintenanceError(f"{newer}; restore it with that version")
+        raise Mendable(f"{newer}; restore it with that version")
     names: set[str] = set()
     for file in manifest.files:
         if _NAMES.fullmatch(file.name) is None or file.name in names:
             what = "twice" if file.name in names else "which is no part of a folder of svc"
-            raise MaintenanceError(f"the backup names {file.name!r}, {what}; use another backup")
+            raise Mendable(f"the backup names {file.name!r}, {what}; use another backup")
         names.add(file.name)
     if EVENTS_FILE not in names:
         raise _changed(EVENTS_FILE, "is missing in the backup")
     needed, free = sum(file.bytes for file in manifest.files), shutil.disk_usage(work).free
     if needed > free:
-        raise MaintenanceError(f"the backup takes {needed} bytes, and {free} are free beside {work}; make room for it")
+        raise Mendable(f"the backup takes {needed} bytes, and {free} are free beside {work}; make room for it")
     return manifest
 
 
 def _put(content: BinaryIO, work: Path, kept: KeptFile) -> None:
-    """Write a file of the manifest, no byte more than it says. Raises `MaintenanceError`."""
+    """Write a file of the manifest, no byte more than it says. Raises `Mendable`."""
     path = work / kept.name
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     digest, left = hashlib.sha256(), kept.bytes
@@ -300,16 +296,16 @@ def _check(work: Path, manifest: Manifest) -> None:
             with closing(sqlite3.connect(path)) as db:
                 if db.execute(_FOREIGN).fetchone() is not None:
                     what = "holds more than tables and indexes, so svc did not make it"
-                    raise MaintenanceError(f"{path.name} {what}; use another backup")
+                    raise Mendable(f"{path.name} {what}; use another backup")
         head = _head_of(path := work / EVENTS_FILE)
     except sqlite3.Error as error:
-        raise MaintenanceError(f"{path.name} cannot be read ({str(error)!r}); use another backup") from error
+        raise Mendable(f"{path.name} cannot be read ({str(error)!r}); use another backup") from error
     if head != (manifest.head, manifest.head_checksum):
-        raise MaintenanceError(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")
+        raise Mendable(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")
 
 
-def _changed(name: str, how: str = "is not what was backed up: its bytes changed since") -> MaintenanceError:
-    return MaintenanceError(f"{name} {how}; use another backup")
+def _changed(name: str, how: str = "is not what was backed up: its bytes changed since") -> Mendable:
+    return Mendable(f"{name} {how}; use another backup")
 
 
 _NAME = re.compile(r"svc-\d{8}T\d{6}Z\.tar")
@@ -337,7 +333,7 @@ class ScheduledBackups:
             await trio.sleep(BACKUP_RETRY_SECONDS if failed else BACKUP_LOOK_SECONDS)
 
     async def step(self) -> Path | None:
-        """The backup that was due; None where none was. Raises `MaintenanceError`, `OSError`."""
+        """The backup that was due; None where none was. Raises `Mendable`, `OSError`."""
         now_us, kept = self._clock.now_us(), self.kept()
         if kept and 0 <= now_us - _made_us(kept[0]) < self._every_us:
             return None
@@ -350,10 +346,10 @@ class ScheduledBackups:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = self._folder.lstat().st_mode
         if stat.S_ISLNK(mode):
-            raise MaintenanceError(f"backup_folder {self._folder} is a link: name the folder itself")
+            raise Mendable(f"backup_folder {self._folder} is a link: name the folder itself")
         if mode & (stat.S_IWGRP | stat.S_IWOTH):  # who may write there may put a link in the place of a backup
             why = f"others may write to backup_folder {self._folder}"
-            raise MaintenanceError(f"{why}: `chmod go-w {self._folder}`, or name a folder of your own")
+            raise Mendable(f"{why}: `chmod go-w {self._folder}`, or name a folder of your own")
         # A server that stops does not wait for a backup: half a one is removed, and made anew at the next start.
         back_up(self._var, target, lambda _done, _of: trio.from_thread.check_cancelled())
         for old in self.kept()[self._keep :]:

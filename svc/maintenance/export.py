@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from sqlite_utils import Database
 
-from aggregates.event import Scope, Words
+from aggregates.event import Mendable, Scope, Words
 from aggregates.reading.verdicts import BOOLEANS
 from aggregates.retained import ReadingsRetained
 from projections.facts.rows import COLUMNS as REQUEST_COLUMNS
@@ -22,7 +22,7 @@ from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows
 from svc.log.store import EventStore
-from svc.maintenance.backup import DRAFT, MaintenanceError
+from svc.maintenance.backup import DRAFT
 from svc.process import MIB_BYTES
 from svc.views.replay import Progress
 from svc.views.views import current_file, snapshot
@@ -60,14 +60,12 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Progress) -> Exported:
-    """Write all data of one developer into a new folder. Raises `MaintenanceError`."""
+    """Write all data of one developer into a new folder. Raises `Mendable`."""
     if target.exists():
-        raise MaintenanceError(
-            f"{target} is there already; an export never replaces anything, so choose another folder"
-        )
+        raise Mendable(f"{target} is there already; an export never replaces anything, so choose another folder")
     views = current_file(var)
     if views is None:
-        raise MaintenanceError(f"{var} holds no tables to export; start the server once, or run `svc replay`")
+        raise Mendable(f"{var} holds no tables to export; start the server once, or run `svc replay`")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(target.name + DRAFT)
     shutil.rmtree(draft, ignore_errors=True)

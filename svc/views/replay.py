@@ -38,13 +38,13 @@ class BuildStep(msgspec.Struct, frozen=True):
 
 
 async def digests_of_child(var: Path, *, batch_events: int, up_to: int, hash_seed: str) -> dict[str, str]:
-    """The tables as another process builds them, by `svc build-views`. Raises `NotRebuilt`."""
+    """The tables as another process builds them, by `svc build-views`. Raises `Mendable`."""
     command = [*program(), "build-views", "--var", str(var)]
     command += ["--batch-events", str(batch_events), "--up-to", str(up_to)]
     told = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = await trio.run_process(command, capture_stdout=True, env=told, check=False)
     if done.returncode:
-        raise NotRebuilt(f"a build stopped with exit code {done.returncode}")
+        raise Mendable(f"a build stopped with exit code {done.returncode}")
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=BuildStep).digests
 
 
@@ -137,10 +137,6 @@ def digests(db: sqlite3.Connection) -> dict[str, str]:
     return found
 
 
-class NotRebuilt(Mendable):
-    """A replay ended without new views; the server's log says why."""
-
-
 class Rebuilding:
     """Makes at most one build at a time and exchanges the views when it is done."""
 
@@ -180,13 +176,13 @@ class Rebuilding:
         self.start()
 
     async def anew(self) -> None:
-        """Wait for the replay that runs, then run another one. Raises `NotRebuilt`."""
+        """Wait for the replay that runs, then run another one. Raises `Mendable`."""
         await self._ended.wait()
         self.start()
         while self.status.state == "running":
             await self._ended.wait()
         if self.status.state == "failed":
-            raise NotRebuilt("the views could not be built anew; the log says why")
+            raise Mendable("the views could not be built anew; the log says why")
 
     async def _replay(self, path: Path) -> None:
         def report(done: int, of: int) -> None:

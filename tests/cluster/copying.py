@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 import click
 import msgspec
 
+from aggregates.event import Mendable
 from svc.cli.common import tell, working
 from svc.log.folder import held
 from svc.log.opening import make_missing_master_key, open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.verify import forgotten, settle
 from svc.process import READ_BYTES_MAX, Place
 from svc.views.replay import Progress
@@ -35,23 +35,21 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def copy_log(source: Place, target: Place, heard: Progress) -> Copied:
-    """Copy all of a log. Raises `MaintenanceError`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
+    """Copy all of a log. Raises `Mendable`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
     with _opened(source) as (old, old_vault), _opened(target) as (new, new_vault):
         head, done = old.head(), new.head()
         if done > head or (done and old.fingerprint(done) != new.fingerprint(done)):
-            raise MaintenanceError(
-                f"the target holds {done} events that are not the first of the source: name an empty one"
-            )
+            raise Mendable(f"the target holds {done} events that are not the first of the source: name an empty one")
         keys = _copy_keys((old, old_vault), (new, new_vault))
         while rows := old.recorder.select_after(done, COPY_EVENTS, READ_BYTES_MAX):
             if [row.id for row in rows] != [*range(done + 1, done + len(rows) + 1)]:
-                raise MaintenanceError(f"an event is missing in the source after position {done}; see `svc verify`")
+                raise Mendable(f"an event is missing in the source after position {done}; see `svc verify`")
             new.insert([rows])
             done = rows[-1].id
             heard(done, 2 * head)
         events, digest = _digest(old, lambda position: heard(head + position // 2, 2 * head))
         if (events, digest) != _digest(new, lambda position: heard(head + (head + position) // 2, 2 * head)):
-            raise MaintenanceError(
+            raise Mendable(
                 "the copy is not the same as the source, where texts may have been deleted between two runs: "
                 "empty the target and copy again"
             )
@@ -84,7 +82,7 @@ def _copy_keys(source: _Opened, target: _Opened) -> int:
     for owner in sorted(owners):
         key = old_vault.keys.load(owner)
         if key is not None and new_vault.keys.keep(owner, key) != key:
-            raise MaintenanceError(f"the target has another key of developer {owner}: name an empty one")
+            raise Mendable(f"the target has another key of developer {owner}: name an empty one")
     for owner in (new_vault.keys.there() - owners) & forgotten(old):
         new_vault.keys.destroy(owner)
     return len(owners)
@@ -110,7 +108,7 @@ def main(source: str, target: str, master_key_file: Path | None) -> None:
     old, new = _place(source, master_key_file), _place(target, master_key_file)
     with working("copying", "what was copied so far is kept; run it again for the rest") as heard:
         if old.store is None and not (old.var / EVENTS_FILE).exists():
-            raise MaintenanceError(f"{source} holds no data; name the folder of a server, or its store")
+            raise Mendable(f"{source} holds no data; name the folder of a server, or its store")
         if new.store is not None and master_key_file is not None:
             make_missing_master_key(master_key_file, new.store)
         copied = copy_log(old, new, heard)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from aggregates.event import Mendable
 from svc.log.folder import held
 from svc.log.opening import make_master_key, open_log
-from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.verify import verify
 from svc.process import READ_BYTES_MAX, Place
 from tests.cluster import copying
@@ -56,7 +56,7 @@ def test_a_log_is_not_copied_over_another(shared_store: str, tmp_path: Path) -> 
         place.var.mkdir(0o700, exist_ok=True)
         with held(place.var), closing(open_log(place)[0]) as store:
             store.append([new(name, event=prompt(name))])
-    with pytest.raises(MaintenanceError, match="not the first of the source"):
+    with pytest.raises(Mendable, match="not the first of the source"):
         copy_log(source, target, no_progress)
     with closing(open_log(target)[0]) as store:
         assert len(store.recorder.select_after(0, 9, READ_BYTES_MAX)) == 1

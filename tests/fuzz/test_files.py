@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from aggregates.event import Refused
 from aggregates.prices.catalog import PublishCatalog
 from svc.importing.importer import FORMATS
-from svc.jobs.catalog import CatalogUnusable, read_file
+from svc.jobs.catalog import read_file
+from svc_http.ports import NotRefreshed
 from tests.fuzz.mill import MILL, Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
 from tests.support import chats, rollouts, transcripts
@@ -132,7 +133,7 @@ async def _published_from_file(mill: Mill, body: bytes) -> None:
         await trio.to_thread.run_sync(path.write_bytes, body)
         try:
             command: PublishCatalog = await read_file(path)
-        except CatalogUnusable:
+        except NotRefreshed:
             return
     reply = await mill.change_catalog(command)
     assert not isinstance(reply, Refused) or reply.message

@@ -21,13 +21,13 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from aggregates.event import Mendable
 from svc.cli.access import NotReached, reach
 from svc.log.folder import (
     LOCK,
     RUNNING,
     SOCKET,
     FolderInUse,
-    FolderUnusable,
     Running,
     held,
     internal_secret,
@@ -148,7 +148,7 @@ def test_an_open_folder_that_cannot_be_ours_is_refused_as_it_is(
         path.chmod(0o755)
     if patched:
         monkeypatch.setattr(*patched)
-    with pytest.raises(FolderUnusable, match=said), held(tmp_path):
+    with pytest.raises(Mendable, match=said), held(tmp_path):
         pass
     assert modes(tmp_path) == dict.fromkeys([".", *left], 0o755)
 
@@ -275,7 +275,7 @@ async def test_no_secret_goes_into_a_folder_of_somebody_else(tmp_path: Path, mon
     """Whose socket would listen, next to a link to our secret."""
     (tmp_path / "events.db").touch()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(FolderUnusable, match="belongs to another user"):
+    with pytest.raises(Mendable, match="belongs to another user"):
         async with reach(Settings(var=str(tmp_path))):
             pass
 

@@ -20,12 +20,12 @@ from svc.jobs.catalog import (
     CATALOG_RETRY_SECONDS,
     Catalog,
     CatalogSource,
-    CatalogUnusable,
 )
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
+from svc_http.ports import NotRefreshed
 from tests.support.basics import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.tables import table
@@ -50,7 +50,7 @@ class Source(CatalogSource):
     async def newest(self, now_us: int) -> PublishCatalog:
         self.asked += 1
         if self.says is None:
-            raise CatalogUnusable("prices.json: No such file or directory")
+            raise NotRefreshed("prices.json: No such file or directory")
         return self.says
 
 
@@ -115,7 +115,7 @@ async def test_the_same_prices_publish_nothing_but_are_news(house: House) -> Non
     """`refreshed_at` moves, the revision does not, and staleness is over."""
     async with house.opened() as catalog:
         await catalog.send(command())
-        with pytest.raises(CatalogUnusable):
+        with pytest.raises(NotRefreshed):
             await catalog.refresh()
         assert served(catalog) == (1, "claude-test-4", True)
         house.clock.advance(7)
@@ -133,13 +133,13 @@ async def test_prices_that_break_a_rule_never_replace_those_that_hold(house: Hou
     twice = PublishCatalog(document=document(lookup("a"), lookup("a")), source="prices.json")
     house.source.says = twice
     async with house.opened() as catalog:
-        with pytest.raises(CatalogUnusable, match=r"prices\.json: exact_lookups\[1\]\.external_model_id repeats"):
+        with pytest.raises(NotRefreshed, match=r"prices\.json: exact_lookups\[1\]\.external_model_id repeats"):
             await catalog.refresh()
         assert catalog.served is None
         await catalog.send(command())
         assert isinstance(await catalog.send(twice), Refused)
         assert served(catalog) == (1, "claude-test-4", False)
-        with pytest.raises(CatalogUnusable):
+        with pytest.raises(NotRefreshed):
             await catalog.refresh()
         assert served(catalog) == (1, "claude-test-4", True)
 

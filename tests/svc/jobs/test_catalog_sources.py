@@ -17,11 +17,11 @@ from svc.jobs.catalog import (
     CATALOG_FETCH_SECONDS,
     PACKAGE,
     CatalogSource,
-    CatalogUnusable,
     fetch,
     packaged_source,
     read_file,
 )
+from svc_http.ports import NotRefreshed
 from tests.support.catalogs import document, lookup
 from tests.support.listening import Handler, listening
 
@@ -94,14 +94,14 @@ async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkey
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
     if path == "/slow":
         monkeypatch.setattr("svc.jobs.catalog.CATALOG_FETCH_SECONDS", 0.05)
-    with pytest.raises(CatalogUnusable, match=why) as caught:
+    with pytest.raises(NotRefreshed, match=why) as caught:
         await fetch(web.url(path))
     assert "pass" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/none", "http://[::1", "https://"])
 async def test_an_address_that_leads_nowhere_says_so(url: str) -> None:
-    with pytest.raises(CatalogUnusable):
+    with pytest.raises(NotRefreshed):
         await fetch(url)
 
 
@@ -126,7 +126,7 @@ async def test_a_file_that_is_no_catalog_says_so(
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
     if content is not None:
         (tmp_path / "prices.json").write_bytes(content)
-    with pytest.raises(CatalogUnusable, match=why) as caught:
+    with pytest.raises(NotRefreshed, match=why) as caught:
         await read_file(tmp_path / "prices.json")
     assert "prices.json" in str(caught.value)
 

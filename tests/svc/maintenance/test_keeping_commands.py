@@ -12,13 +12,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from aggregates.event import Mendable
 from aggregates.reading.verdicts import BOOLEANS
 from svc import __main__ as entry
 from svc import cli
 from svc.cli import main, sentences
 from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE
-from svc.maintenance.backup import MaintenanceError, ScheduledBackups
+from svc.maintenance.backup import ScheduledBackups
 from svc.settings import Settings, SettingsError, load_settings
 from tests.support.basics import FixedClock
 from tests.support.driver import until
@@ -251,7 +252,7 @@ async def test_a_folder_that_others_may_write_gets_none(var: Path, tmp_path: Pat
     folder.chmod(mode)
     named = tmp_path / "link"
     named.symlink_to(folder)
-    with pytest.raises(MaintenanceError, match="link" if is_link else "chmod go-w"):
+    with pytest.raises(Mendable, match="link" if is_link else "chmod go-w"):
         await scheduled(var, named if is_link else folder).step()
     assert names(folder) == []
 

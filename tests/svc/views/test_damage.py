@@ -31,7 +31,7 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
 from svc.views.projector import Projector, ReadPool
-from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
+from svc.views.replay import Progress, Rebuilding, build_in_thread, nameless
 from svc.views.views import (
     VIEWS_WAL_BYTES,
     Stepped,
@@ -318,7 +318,7 @@ async def test_a_replay_that_fails_ends_nothing_but_itself(
     assert serves(kept)
     async with trio.open_nursery() as nursery:
         await nursery.start(kept.rebuilding.run)
-        with trio.fail_after(10), pytest.raises(NotRebuilt):
+        with trio.fail_after(10), pytest.raises(Mendable):
             await kept.rebuilding.anew()
         nursery.cancel_scope.cancel()
 
