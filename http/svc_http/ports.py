@@ -260,7 +260,7 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+    id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\.[0-9a-f]{32}$")]
     agent: Annotated[str, msgspec.Meta(pattern="^[a-z-]{1,32}$")]
     model: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@-]{1,128}$")]
     answer: Annotated[str, msgspec.Meta(max_length=20_000)]  # as the agent wrote it

@@ -16,7 +16,7 @@ from aggregates.turns import turn as marks
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import Reader, TextRef, bodies, unpack
+from projections.reader import Reader, TextRef, bodies, owner, unpack
 from projections.sub_sessions.rows import find, turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
@@ -102,19 +102,22 @@ def unjudged(
     may_leave: Callable[[UUID], bool],
     done: Collection[QuestionRound],
     of: Scope | None = None,
+    only: str | None = None,
 ) -> list[tuple[QuestionRound, list[Question]]]:
     """Settled sub-sessions, each with its questions of now, maybe none; below the floor only about boundaries.
 
-    `of`: only those of one developer.
+    `of`: those of one developer alone; `only`: this one alone.
     """
     query = (
         "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id, s.floor_passed "
         "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
         "AND s.settles_at_us > b.log_time_us - :since_us AND ifnull(s.developer_id = :developer, 1) "
-        "AND ifnull(s.organization_id = :organization, 1) ORDER BY s.settles_at_us DESC, s.sub_session_id"
+        "AND ifnull(s.organization_id = :organization, 1) AND ifnull(s.sub_session_id = :only, 1) "
+        "ORDER BY s.settles_at_us DESC, s.sub_session_id"
     )
     organization, developer = (None, None) if of is None else (str(of.organization_id), str(of.developer_id))
-    named = {"since_us": wanted.days * US_PER_DAY, "organization": organization, "developer": developer}
+    named: dict[str, Any] = {"organization": organization, "developer": developer, "only": only}
+    named["since_us"] = wanted.days * US_PER_DAY
     found: list[tuple[QuestionRound, list[Question]]] = []
     told: dict[str, list[Question]] = {}  # by agent session: its sub-sessions share a question about their gaps
     for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, named):
@@ -262,3 +265,24 @@ def unsure_of(db: sqlite3.Connection, session: str) -> tuple[list[Gap], list[Tur
         found += unsure_gaps(turns_of(db, [before]) if before and parted else [], turns_of(db, [arc]), spoken)
     found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
     return found, turns_of(db, arcs)
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """How many verdicts on prompts and settled goals came from whom."""
+
+    embedded: int
+    text_model: int
+    own_agent: int
+
+
+def judged(reader: Reader, scope: Scope) -> Judged:
+    of_them = "organization_id = ?1 AND developer_id = ?2"
+    query = (
+        f"SELECT (SELECT count(*) FROM prompts WHERE {of_them} AND own_score IS NOT NULL) "
+        f"+ (SELECT count(*) FROM sub_sessions WHERE {of_them} AND floor_passed "
+        "AND settles_at_us <= (SELECT log_time_us FROM bookmark)), count(*), ifnull(sum(own), 0) "
+        "FROM (SELECT max(j.own) AS own FROM judge_answers j WHERE j.kind <> 'boundary' AND j.agent_session_id IN "
+        f"(SELECT agent_session_id FROM arcs WHERE {of_them}) GROUP BY j.agent_session_id, j.capture_id, j.kind)"
+    )
+    verdicts, answered, own = reader.db.execute(query, owner(scope)).fetchone()
+    return Judged(max(verdicts - answered, 0), answered - own, own)

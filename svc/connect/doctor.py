@@ -236,6 +236,11 @@ def _judge(connection: StoredConnection) -> Iterator[Finding]:
         spent, at_most = Spent.today(), int(connection.judge[-1])
         text = f"{connection.agent} judges your work when a session ends: {spent.tokens:,} of {at_most:,} tokens today"
         yield Finding("judge", "ok", text)
+        with contextlib.suppress(NotAnswered, KeyRefused, msgspec.DecodeError):  # what is wrong there is said above
+            server = Server(connection.url, connection.key)
+            judged = msgspec.json.decode(server.answer("GET", "/v1/review/verdicts"), type=dict[str, int])
+            text = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in judged.items())
+            yield Finding("judge", "ok", f"verdicts on your work came from: {text}")
         if spent.failure is not None:
             yield Finding("judge", "warning", f"it judged last with trouble: {spent.failure}", "svc review tries again")
 

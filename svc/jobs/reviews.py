@@ -19,8 +19,10 @@ WITHHELD = "texts of your organization go to no model; its owner decides that (`
 
 
 class _Open(NamedTuple):
+    question_id: str  # begins with the sub-session in which it is looked for again
     question: Question
     sent: dict[str, answers.Json]
+    data: str
     digest: bytes
 
 
@@ -40,18 +42,19 @@ class Reviews:
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
         found = list[OpenQuestion]()
-        for each in (await self._open(scope))[:limit]:
-            kind, shape = each.question.kind, answers.schema_document(SCHEMAS[each.question.kind])
-            data = msgspec.json.encode(each.sent).decode()
-            text = instructions(kind, JUDGE_VERSION, shape)
-            found.append(OpenQuestion(id=each.digest.hex(), kind=kind, instructions=text, data=data, schema=shape))
+        for question_id, question, _, data, _ in (await self._open(scope))[:limit]:
+            shape = answers.schema_document(SCHEMAS[question.kind])
+            text = instructions(question.kind, JUDGE_VERSION, shape)
+            asked = OpenQuestion(id=question_id, kind=question.kind, instructions=text, data=data, schema=shape)
+            found.append(asked)
         return found
 
     async def answer(self, scope: Scope, told: AgentAnswer) -> Reply:
         """Refused where the question is not open to them, or what it says is not believed; then nothing is stored."""
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
-        one = next((each for each in await self._open(scope) if each.digest.hex() == told.id), None)
+        about, _, _ = told.id.partition(".")
+        one = next((each for each in await self._open(scope, about) if each.question_id == told.id), None)
         if one is None:
             return Refused(Reason.CONFLICT, f"the question {told.id} is not open: it was answered, or is not yours")
         try:
@@ -69,15 +72,16 @@ class Reviews:
             return Done(created=False)
         return Done(created=True)
 
-    async def _open(self, scope: Scope) -> list[_Open]:
+    async def _open(self, scope: Scope, only: str | None = None) -> list[_Open]:
         digester = self._service.digester(scope)
         rounds = await self._service.queried(
-            lambda reader: unjudged(reader, BOUNDS, lambda _: True, frozenset(), scope), scope
+            lambda reader: unjudged(reader, BOUNDS, lambda _: True, frozenset(), scope, only), scope
         )
         found = list[_Open]()
-        for question in (each for _, questions in rounds for each in questions):
-            sent = answers.leaving(question.payload)
+        for round_, question in ((round_, each) for round_, questions in rounds for each in questions):
+            sent, digest = answers.leaving(question.payload), digester.digest(identity(question))
             assert isinstance(sent, dict)
-            if len(msgspec.json.encode(sent)) <= PAYLOAD_CHARACTERS_MAX:
-                found.append(_Open(question, sent, digester.digest(identity(question))))
+            data = msgspec.json.encode(sent).decode()
+            if len(data) <= PAYLOAD_CHARACTERS_MAX:
+                found.append(_Open(f"{round_.sub_session_id}.{digest.hex()}", question, sent, data, digest))
         return found

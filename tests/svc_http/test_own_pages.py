@@ -71,6 +71,17 @@ async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:
     assert all(path in each.body.decode() for each in (old, other))
 
 
+async def test_who_judged_is_said_and_ones_own_agent_offered_where_one_was_seen(house: House, api: Caller) -> None:
+    offer = "svc connect claude-code --judge"
+    reaches(house, ANA_SCOPE, at_us=NOW_US - DAY)
+    house.passes(NOW_US)
+    shown = await words(api, "/mine", ANAS)
+    told = (await api.get("/v1/review/verdicts", bearer())).json
+    assert told == {"embedded": 2, "text_model": 0, "own_agent": 0}
+    assert "svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told) in shown
+    assert [offer in await words(api, "/mine", each) for each in (ANAS, BENS)] == [True, False]
+
+
 async def test_an_address_that_no_other_machine_reaches_is_called_so(house: House, api: Caller) -> None:
     urls = {"http://127.0.0.1:4318": True, "http://[::1]": True, "http://x.localhost": True, "http://10.0.0.7": False}
     for url, only_here in urls.items():

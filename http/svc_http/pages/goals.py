@@ -23,14 +23,13 @@ from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.figures import period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
-from svc_http.pages.words import HABITS, KINDS, SAID, STATES
+from svc_http.pages.words import AGENTS, HABITS, KINDS, SAID, STATES
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
 from svc_http.routing import Routes
 
 PAGE_ROWS = 50
 WORDS_CHARACTERS_MAX = 100
-AGENTS = ("claude-code", "codex", "gemini", "copilot")  # those that svc connects and imports; another one is typed
 routes = Routes()
 
 

@@ -15,10 +15,12 @@ from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_o
 from aggregates.times import iso
 from projections.facts.facts import arrivals
 from projections.sub_sessions.listing import Wanted, goals
+from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
+from svc_http.pages.words import AGENTS
 from svc_http.params import Call, zone_sent
 from svc_http.routes.people import new_key
 from svc_http.routing import Routes
@@ -63,12 +65,16 @@ def stays(call: BySignIn) -> list[dict[str, Any]]:
 async def mine(call: BySignIn, key: str | None = None) -> Response:
     came, developer_id = call.service.arrivals, call.scope.developer_id
     known: list[tuple[str, str, int]] = []
+    judges: Judged | None = None
     with suppress(Unavailable):  # keys and browsers are looked after also while the views are built
         known = await call.read(arrivals)
+        judges = await call.read(judged)
     return await call.show(
         "mine.html",
         captured=rendering.text_of("captured"),
         arrivals=came.with_known(developer_id, known),
+        judges=judges,
+        may_judge=next((source for source, *_ in known if source in AGENTS), None),
         refusals=came.of(developer_id)[1],
         since=iso(came.since_us),
         keys=_own_keys(call),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aggregates.scores.grades import Interval
 
 UNKNOWN = "–"
+AGENTS = ("claude-code", "codex", "gemini", "copilot", "opencode")  # that svc connects
 
 
 class Cause(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
+from projections.sub_sessions import unjudged
 from svc_http.bodies import accepted, json_reply
 from svc_http.params import ByKey, clamped
 from svc_http.ports import AgentAnswer, OpenQuestion
@@ -29,6 +30,11 @@ _WITHHELD = {403: "The organization lets no text leave."}
 @routes("GET /v1/review/questions", "What your own agent may judge of your work.", (_LIMIT,), refuses=_WITHHELD)
 async def questions(call: ByKey) -> OpenQuestions:
     return OpenQuestions(accepted(await call.service.review_questions(call.scope, _LIMIT.read(call.query))))
+
+
+@routes("GET /v1/review/verdicts", "How many verdicts on your work came from whom.", listeners="both")
+async def verdicts(call: ByKey) -> unjudged.Judged:
+    return await call.read(unjudged.judged)
 
 
 _TAKEN = {201: AnswerTaken, 200: AnswerTaken}

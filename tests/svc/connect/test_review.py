@@ -52,6 +52,8 @@ class Open(Handler):
     status = 200
 
     def do_GET(self) -> None:
+        if self.path.endswith("/verdicts"):
+            return self.answer(200, b'{"embedded": 7, "text_model": 0, "own_agent": 1200}')
         shown = {"kind": "outcome", "instructions": "Say whether it is complete.", "data": "{}", "schema": SCHEMA}
         found = [shown | {"id": name} for name, is_open in self.questions.items() if is_open]
         self.answer(self.status, json.dumps({"questions": found, "message": "no text leaves"}).encode())
@@ -149,7 +151,9 @@ def test_what_goes_wrong_is_one_sentence_and_stores_nothing(
     assert all(world.server.questions.values())
     connection = stored("claude-code")
     assert connection is not None
-    assert any(why in each.text for each in examine(connection))
+    said = [each.text for each in examine(connection)]
+    assert "verdicts on your work came from: embedded 7, text model 0, own agent 1,200" in said
+    assert any(why in each for each in said)
 
 
 @table(

@@ -8,6 +8,7 @@ import pytest
 
 from aggregates.event import Done, Refused
 from aggregates.people.acts import ChangeOrganization
+from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.ports import AgentAnswer, OpenQuestion
 from tests.svc.jobs.test_judging import ASK, Court, opened
 
@@ -54,6 +55,7 @@ async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Pat
         await court.works()
         await court.settles()
         (before,) = await rows(court)
+        assert await court.service.read(court.scope, judged) == Judged(2, 0, 0)
         questions = await asked(court)
         assert [each.kind for each in questions] == ["rubric", "outcome"]
         assert ASK in questions[0].data
@@ -64,6 +66,8 @@ async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Pat
         assert before[:2] == before[2:] != ("feature", 0)
         assert await rows(court) == [("feature", 0, *before[2:])]
         assert await court.judges() == ["agent:claude-code/haiku"]
+        assert await court.service.read(court.scope, judged) == Judged(0, 0, 2)
+        assert await court.service.read(court.house.other, judged) == Judged(0, 0, 0)
         assert {(each.agent, each.judge) for each in court.answers()} == {("claude-code", "agent:claude-code/haiku")}
 
 
