@@ -29,9 +29,10 @@ class AnswerState(msgspec.Struct, frozen=True):
 
 
 class TranscriptBatchState(msgspec.Struct, frozen=True):
-    """Every account that was taken of the same records: a later import may have a larger one."""
+    """Every account that was taken of the same records: a later import, or a newer reader, may have another."""
 
     digests: frozenset[bytes]
+    reader_version: int
 
 
 class PromptState(msgspec.Struct, frozen=True):
@@ -69,8 +70,11 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
             told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
             return replace(state, answer=replace(state.answer, **told))
         case events.RecordsCaptured() if event.raw is None:
-            before = state.digests if isinstance(state, TranscriptBatchState) else frozenset()
-            return TranscriptBatchState(before | {_account_digest(event)})
+            batch = TranscriptBatchState(frozenset({_account_digest(event)}), event.decoder_version)
+            if not isinstance(state, TranscriptBatchState):
+                return batch
+            newest = max(state.reader_version, batch.reader_version)
+            return TranscriptBatchState(state.digests | batch.digests, newest)
     return None
 
 
@@ -131,13 +135,14 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
         if isinstance(known, PromptState):
             return _decide_known_prompt(command, known, sent, context)
     corrected = _tells_more(command, known, context)
-    if known is not None and not corrected:
+    if known is not None and not corrected and not _confirms(command, known):
         return Decision((), Done(False, stream))
+    created = known is None or corrected
     corrected |= isinstance(former, TranscriptBatchState)
     claim = _claim(command, command.agent_session_id, streams, context)
     if not isinstance(claim.reply, Done):
         return claim
-    return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream, corrected))
+    return Decision((*claim.events, (stream, _captured(command, context))), Done(created, stream, corrected))
 
 
 def _decide_known_prompt(
@@ -167,6 +172,13 @@ def _tells_more(command: events.AnyCapture, known: object, context: Context) -> 
         return False
     captured = cleared(_captured(command, context), context)
     return isinstance(captured, events.RecordsCaptured) and _account_digest(captured) not in known.digests
+
+
+def _confirms(command: events.AnyCapture, known: object) -> bool:
+    """Whether a newer reader tells the same: it must count beside what this reader tells of copies."""
+    if not isinstance(known, TranscriptBatchState) or not isinstance(command, events.CaptureRecords):
+        return False
+    return command.decoder_version > known.reader_version
 
 
 def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:

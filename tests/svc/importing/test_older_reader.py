@@ -97,6 +97,22 @@ async def test_a_newer_reader_corrects_what_an_older_one_told(tmp_path: Path, na
     assert shown(old) == shown(fresh)
 
 
+async def test_an_account_that_is_read_as_before_stays_before_a_copy_that_is_not(tmp_path: Path) -> None:
+    """A fork's file has less of the answer, and an older reader read it otherwise."""
+    whole, part = said("a1", 2, "Fixed."), said("a1", 2, "Fi", sessionId="fork")
+    part["message"]["usage"] = {"input_tokens": 3, "output_tokens": 1}
+    (tmp_path / "fork.jsonl").write_bytes(b"".join(raw(user("c1", 1, "fix it", sessionId="fork"), part)))
+    (tmp_path / "whole.jsonl").write_bytes(b"".join(raw(user("u1", 1, "fix it"), whole)))
+    actor, sender = Actor(NEXT_DAY_US), Sender(Scope(named("acme"), ANA), "claude-code", Digester(b"key"))
+    for session, tokens in ((SESSION, 7), ("fork", 0)):
+        older = asked() | told(requested(output_tokens=tokens)) | {"agent_session_id": session}
+        await Log(sender, actor.send).take(msgspec.convert(older, Exchange))
+    for name in ("fork", "whole", "fork", "whole"):
+        report = await run("claude-code", tmp_path / f"{name}.jsonl", actor)
+    assert (report.created, report.corrected) == (0, 0)
+    assert ("claude-opus-4-6", 0, 3, 7) in shown(actor)
+
+
 async def test_an_older_reader_corrects_nothing(tmp_path: Path) -> None:
     """Two machines import one session, and one of them has an older svc."""
     (tmp_path / "s.jsonl").write_bytes(b"".join(raw(user("u1", 1, "fix it"), said("a1", 2, "Fixed."))))
