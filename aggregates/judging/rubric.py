@@ -177,18 +177,18 @@ def standings(rubrics: Sequence[Rubric], said: Intent | None = None) -> tuple[li
     for rubric in rubrics:
         _add(so_far, rubric)
         highest = _highest(highest, rubric.chances)
+        if rubric.status != "ok":
+            found.append(NO_STANDING)
+            continue
         own_goal = {each.name: each.value for each in rubric.booleans}.get("goal_explicit")
-        # The goal is the first boolean of every class.
-        chances = _highest(rubric.chances, highest, first=1)
-        standing = _standing(intent, so_far | {"goal_explicit": own_goal}, classes, chances)
-        found.append(standing if rubric.status == "ok" else NO_STANDING)
+        found.append(_standing(intent, so_far | {"goal_explicit": own_goal}, classes, highest, rubric.chances))
     return found, _standing(intent, so_far, classes, highest)
 
 
-def _highest(one: Chances, other: Chances, first: int = 0) -> Chances:
-    """Of each boolean the higher chance; of those before `first` that of the one."""
-    pairs = [(each.intent, each.booleans, more.booleans) for each, more in zip(one, other, strict=False)]
-    joined = (ClassChances(name, 0.0, a[:first] + tuple(map(max, a[first:], b[first:]))) for name, a, b in pairs)
+def _highest(one: Chances, other: Chances) -> Chances:
+    """Of each boolean the higher chance."""
+    pairs = zip(one, other, strict=False)
+    joined = (ClassChances(each.intent, 0.0, tuple(map(max, each.booleans, more.booleans))) for each, more in pairs)
     return tuple(joined) if one and other else one or other
 
 
@@ -200,12 +200,19 @@ def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
 
 
 def _standing(
-    intent: Intent | None, stands: Mapping[BooleanName, bool | None], classes: Chances, booleans: Chances
+    intent: Intent | None,
+    stands: Mapping[BooleanName, bool | None],
+    classes: Chances,
+    highest: Chances,
+    own_goal: Chances = (),
 ) -> Standing:
     applies = () if intent is None else applicable(intent)
     sure = tuple(name for name in applies if stands.get(name) is not None)
-    pairs = zip(classes, booleans, strict=False)
-    chances = tuple(ClassChances(each.intent, each.chance, shown.booleans) for each, shown in pairs)
+    # The goal is the first boolean of every class.
+    parts = zip(classes, own_goal or highest, highest, strict=False)
+    chances = tuple(
+        ClassChances(each.intent, each.chance, goal.booleans[:1] + rest.booleans[1:]) for each, goal, rest in parts
+    )
     return Standing(tuple(name for name in sure if stands[name]), sure, chances)
 
 

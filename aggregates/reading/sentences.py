@@ -53,6 +53,8 @@ FINDINGS = _table("findings")
 QUESTION_HEADS = _table("question_heads")
 SENTENCE_WORDS = _table("sentence")
 WORD_CUES = _table("word_cues")
+FAILING: list[str] = _LEXICON["failing"]
+RUNNING: list[str] = _LEXICON["running"]
 SIGNS: dict[str, list[str]] = _LEXICON["signs"]
 SIGNS_OF_LINES: dict[str, list[str]] = _LEXICON["signs_of_lines"]
 PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
@@ -325,12 +327,12 @@ def stated_failure(text: str) -> StatedFailure | None:
         line = sentence[0].lower().replace("’", "'")
         if line.rstrip().endswith("?"):
             continue
-        kind = _failing(line)
+        kind = _failing(line) if any(map(line.__contains__, FAILING)) else None
         if kind is not None:
             start = cut_off + sentence.start() + len(sentence[0]) - len(sentence[0].lstrip(" \t-*#•"))
             start = found.said.start if found and found.said.end == cut_off + sentence.start() else start
             found = StatedFailure(kind, Span(start, cut_off + sentence.end()))
-        elif _FAILS["excused"].search(line) or _says_done(line):
+        elif found is not None and (_FAILS["excused"].search(line) or _says_done(line)):
             found = None
     return found
 
@@ -342,10 +344,10 @@ def _own(text: str) -> str:
 
 
 def _failing(line: str) -> Literal["fails", "gives up"] | None:
-    if _FAILS["excused"].search(line):
-        return None
     for kind in ("gives up", "fails"):
         for found in _FAILS[kind].finditer(line):
+            if _FAILS["excused"].search(line):
+                return None
             denied = kind == "fails" and _FAILS["denials"].search(line, 0, found.start())
             on_condition = _FAILS["conditions"].search(line, 0, found.end()) or _FAILS["after"].match(line, found.end())
             if not (denied or on_condition):
@@ -370,7 +372,8 @@ _SCRIPTS = _FAILS["a script"]
 
 def named_checks(own: str) -> list[str]:
     """The names of scripts in clauses that speak of a check, in lower case: "the check is `sh fail.sh`"."""
-    clauses = (each for each in _SAID_CLAUSES.split(own.lower()) if _NAMES_A_CHECK.search(each))
+    clauses = [each for each in _SAID_CLAUSES.split(own.lower()) if any(map(each.__contains__, RUNNING))]
+    clauses = [each for each in clauses if _NAMES_A_CHECK.search(each)]
     return list(dict.fromkeys(name for each in clauses for name in _SCRIPTS.findall(each)))[:_NAMED_MAX]
 
 

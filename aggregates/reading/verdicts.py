@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping
+from itertools import pairwise
 from pkgutil import get_data
 from typing import Literal, get_args
 
@@ -98,14 +99,23 @@ def score_steps(chances: Iterable[ClassChances], *, drawn: bool = False) -> dict
     """
     found: dict[float, float] = {}
     for each in chances:
+        if not each.chance:
+            continue
         counts = [each.chance]  # how likely so many are true, from none to all
-        for chance in each.booleans:
-            likely = {0.0: SAID_FALSE, 1.0: SAID_TRUE}.get(chance, chance) if drawn else chance
-            counts = [no + (yes - no) * likely for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
+        for chance in [_DRAWN.get(likely, likely) for likely in each.booleans] if drawn else each.booleans:
+            counts = [no + (yes - no) * chance for yes, no in pairwise([0.0, *counts, 0.0])]
         for count, chance in enumerate(counts):
             points = 100 * count / len(each.booleans)
             found[points] = found.get(points, 0.0) + chance
     return found
+
+
+_DRAWN = {0.0: SAID_FALSE, 1.0: SAID_TRUE}
+
+
+def holds_said(chances: Chances) -> bool:
+    """Whether somebody said any of it, so that an interval is drawn from other chances."""
+    return any(chance in _DRAWN for each in chances for chance in each.booleans)
 
 
 KIND_TOLD_MIN, GROUP_TOLD_MIN = 0.8, 0.7

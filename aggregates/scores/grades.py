@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.people.directory import Directory, TeamMembership
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Chances, expected_score, score_steps
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Chances, expected_score, holds_said, score_steps
 from aggregates.times import US_PER_DAY, Window
 
 _LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
@@ -179,36 +179,42 @@ class Estimate(msgspec.Struct, frozen=True, array_like=True):
         return low if low == high else f"between {low} and {high}"
 
 
-@lru_cache(maxsize=4_096)
-def estimate(chances: Chances) -> Estimate | None:
-    """With the shortest interval that holds so much of the chance, of equal ones the lower; None of no chances."""
-    score, steps = expected_score(chances), sorted(score_steps(chances, drawn=True).items())
-    if score is None:
-        return None
-    below = [0.0, *accumulate(chance for _, chance in steps)]
-    widths = [
-        (round(high - low, 6), low, high)
-        for first, (low, _) in enumerate(steps)
-        for last, (high, _) in enumerate(steps[first:], first)
-        if round(below[last + 1] - below[first], 6) >= SCORE_CONFIDENCE
-    ]
-    return Estimate(score, *min(widths)[1:])
-
-
 class Spread(NamedTuple):
     """How far a score may lie from what is expected, and how likely each letter is, in the order of the ladder."""
 
+    estimate: Estimate
     variance: float
     letters: tuple[float, ...]
 
 
+def estimate(chances: Chances) -> Estimate | None:
+    """None of no chances."""
+    return spread(chances).estimate if chances else None
+
+
 @lru_cache(maxsize=4_096)
 def spread(chances: Chances) -> Spread:
-    drawn, letters = score_steps(chances, drawn=True), dict.fromkeys(RUBRIC_LADDER, 0.0)
+    drawn = score_steps(chances, drawn=True)
     mean = math.fsum(points * chance for points, chance in drawn.items())
-    for points, chance in score_steps(chances).items():
+    variance = math.fsum(chance * (points - mean) ** 2 for points, chance in drawn.items())
+    letters = dict.fromkeys(RUBRIC_LADDER, 0.0)
+    for points, chance in (score_steps(chances) if holds_said(chances) else drawn).items():
         letters[rubric_letter(points)] += chance
-    return Spread(math.fsum(chance * (points - mean) ** 2 for points, chance in drawn.items()), tuple(letters.values()))
+    return Spread(Estimate(expected_score(chances) or 0.0, *_shortest(drawn)), variance, tuple(letters.values()))
+
+
+def _shortest(drawn: Mapping[float, float]) -> tuple[float, float]:
+    """The shortest interval that holds so much of the chance, of equal ones the lower."""
+    points = sorted(drawn)
+    below = [0.0, *accumulate(drawn[each] for each in points)]
+    found, last = [], 0
+    for first, low in enumerate(points):
+        while last < len(points) and round(below[last + 1] - below[first], 6) < SCORE_CONFIDENCE:
+            last += 1
+        if last == len(points):
+            break
+        found.append((round(points[last] - low, 6), low, points[last]))
+    return min(found)[1:]
 
 
 def whole_counts(expected: Sequence[float], total: int) -> list[int]:

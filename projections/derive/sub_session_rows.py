@@ -11,7 +11,7 @@ from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.rubric import Floor
 from aggregates.reading import verdicts
-from aggregates.scores.grades import Estimate, estimate, spread
+from aggregates.scores.grades import Estimate, Spread, estimate, spread
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import (
     OVERRIDE_FIELDS,
@@ -179,8 +179,8 @@ def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
         turn, own = judged.turn, judged.rubric
         counted = concluded.qualifies and own.status == "ok"
         led_by = None if judged.lead is None else prompt_id(judged.lead)
-        standing = estimate(judged.standing.chances)
-        told = turn.response_position, turn.elapsed_ms, own, turn.work.usage, led_by, standing
+        standing = spread(judged.standing.chances) if judged.standing.chances else None
+        told = turn.response_position, turn.elapsed_ms, own, turn.work.usage, led_by, standing and standing.estimate
         place = str(turn.turn_id), name, *owner(scope), turn.started_us
         bits = mask(judged.standing.earned), mask(judged.standing.sure), mask(own.earned)
         joined = None if judged.joined is None else pack(judged.joined)
@@ -189,14 +189,14 @@ def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
     return rows
 
 
-def _expected(judged: JudgedPrompt, standing: Estimate | None, intent: verdicts.Intent | None) -> Row:
+def _expected(judged: JudgedPrompt, standing: Spread | None, intent: verdicts.Intent | None) -> Row:
     """Its scores and how they spread; of each boolean the chance in thousandths, which SQLite sums exactly."""
     if standing is None:
         return (None,) * (4 + len(verdicts.BOOLEANS))
-    chances, (variance, letters) = judged.standing.chances, spread(judged.standing.chances)
-    scores = standing.score, verdicts.expected_score(judged.rubric.chances)
-    likely = {boolean: round(1_000 * chance) for boolean, chance in verdicts.given(chances, intent).items()}
-    return *scores, variance, pack(letters), *(likely.get(boolean) for boolean in verdicts.BOOLEANS)
+    chances = verdicts.given(judged.standing.chances, intent)
+    scores = standing.estimate.score, verdicts.expected_score(judged.rubric.chances)
+    likely = {boolean: round(1_000 * chance) for boolean, chance in chances.items()}
+    return *scores, standing.variance, pack(standing.letters), *(likely.get(boolean) for boolean in verdicts.BOOLEANS)
 
 
 def _rework_view(concluded: SubSession, files: Sequence[Sequence[tuple[Turn, FileWork]]]) -> ReworkView:
