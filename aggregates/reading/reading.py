@@ -28,6 +28,7 @@ from aggregates.reading.readings import (
     TOPIC_MAX,
     PromptReading,
     ResponseReading,
+    is_for_shell,
     maker_of,
     own_span,
     own_words,
@@ -141,7 +142,7 @@ def _navigational(text: str, shown: Features) -> str | None:
     command = _COMMAND.match(start)
     if start.startswith(_COMMAND_TAGS) or (command and len(start[command.end() :].split()) < _ARGUMENT_WORDS_MIN):
         return "command"
-    if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
+    if is_for_shell(text) or start.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
     words, lists = shown.words[: _ACKNOWLEDGEMENT_WORDS_MAX + 1], lexicon.LISTS
     acknowledges = 0 < len(words) <= _ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lists["acknowledging_starts"]

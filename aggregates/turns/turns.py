@@ -115,13 +115,13 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
 
 
 def _by_author(ordered: Sequence[Capture]) -> tuple[list[Capture], list[Capture]]:
-    """What persons wrote, and what agents wrote in their place. A clear asks for nothing: it is no prompt, but an end.
+    """What persons wrote, and what agents wrote in their place, or what no model was asked.
 
     A button may begin a session; it names nothing, since a prompt that proves to stand before it makes it none.
     """
     persons, made, begun = [], [], False
     for capture in ordered:
-        if _clears(capture):
+        if _asks_nothing(capture):
             made.append(capture)
             continue
         maker = None if capture.reading is None else capture.reading.maker
@@ -344,7 +344,7 @@ def _answers(
     captures = *group.ranked, *(capture for _, capture in group.copies)
     told = [each for each in captures if not (heard_live and each.kind == "transcript")]
     own = [answers[capture.capture_id] for capture in told if capture.capture_id in answers]
-    made = (each.capture_id for each in group.made if not _clears(each))  # what is said to a clear answers nothing
+    made = (each.capture_id for each in group.made if not _asks_nothing(each))
     return own[:1] + [answers[capture_id] for capture_id in made if capture_id in answers]
 
 
@@ -359,6 +359,12 @@ def _closing(seen: Observation) -> Closing | None:
 
 def _clears(capture: Capture) -> bool:
     return capture.reading is not None and capture.reading.clears
+
+
+def _asks_nothing(capture: Capture) -> bool:
+    """A clear is an end; a command for the shell an older reader of agents' files took for a prompt."""
+    shell = capture.kind == "transcript" and capture.reading is not None and capture.reading.navigational == "shell"
+    return shell or _clears(capture)
 
 
 def _with_openings(

@@ -55,6 +55,7 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("/clear", "command"),
         ("/src/main.py is wrong, fix the import", None),
         ("!git status", "shell"),
+        ("!!! read this first:\nthe build of the parser is red since Monday", None),
         ("yes, go ahead", "acknowledgement"),
         ("yes, and rename the class to Order", None),
         ("<command-name>/clear</command-name>", "command"),

@@ -64,6 +64,7 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], int]] = {
         [user("u1", 1, "fix it"), *CALLED],
         1,
     ),
+    "a command for the shell": (asked("!ls") | told(), [user("u1", 1, "!ls"), user("u2", 2, "fix it")], 0),
     "nothing": (answered("Ok.", 2) | told(requested()), [user("u1", 1, "fix it"), said("a1", 2, "Ok.")], 0),
 }
 
