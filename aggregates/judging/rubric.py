@@ -17,21 +17,9 @@ from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import EXPANDED, OpenArc, as_typed, cannot_shift
 from aggregates.judging.outcome import ships, tells_of_work
 from aggregates.judging.prompt import LEANS
+from aggregates.reading import verdicts
 from aggregates.reading.readings import PromptReading
-from aggregates.reading.verdicts import (
-    CHANGE_INTENTS,
-    BooleanName,
-    BoundaryVerdict,
-    Chances,
-    ClassChances,
-    Evidence,
-    Intent,
-    OutcomeVerdict,
-    Rubric,
-    applicable,
-    as_said,
-    said_rubric,
-)
+from aggregates.reading.verdicts import BooleanName, Chances, ClassChances, Intent, Rubric, applicable
 from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, INTERRUPTED, Turn
 
 # A grading unit: what a person said until something was answered is one prompt.
@@ -101,7 +89,7 @@ def naming_rubric(rubrics: Sequence[Rubric]) -> Rubric | None:
     """Of the first `ok` prompt or, where that only asks, of the first later one that asks for a change."""
     classified = [rubric for rubric in rubrics if rubric.status == "ok" and rubric.intent is not None]
     if classified and classified[0].intent in ("question", "investigation"):
-        return next((rubric for rubric in classified if rubric.intent in CHANGE_INTENTS), classified[0])
+        return next((rubric for rubric in classified if rubric.intent in verdicts.CHANGE_INTENTS), classified[0])
     return next(iter(classified), None)
 
 
@@ -170,7 +158,7 @@ def standings(rubrics: Sequence[Rubric], said: Intent | None = None) -> tuple[li
     naming = naming_rubric(rubrics)
     intent, classes = (None, ()) if naming is None else (naming.intent, naming.chances)
     if said is not None:
-        intent, classes = said, as_said(classes, said, {}) if classes else ()
+        intent, classes = said, verdicts.as_said(classes, said, {}) if classes else ()
     so_far: dict[BooleanName, bool | None] = {}
     highest: Chances = ()
     found = []
@@ -261,10 +249,10 @@ def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
     if answer.intent is None:
         return Rubric("unclassified", judge=answer.judge)
     said = answer.intent, answer.confidence, answer.earned, answer.unsure
-    return said_rubric(*said, judge=answer.judge, chances=embedded.chances)
+    return verdicts.said_rubric(*said, judge=answer.judge, chances=embedded.chances)
 
 
-def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:
+def answered_outcome(embedded: verdicts.OutcomeVerdict, answer: JudgeAnswered | None) -> verdicts.OutcomeVerdict:
     """The outcome of a sub-session; the evidence stays what was observed."""
     if answer is None or embedded.evident:
         return embedded
@@ -291,14 +279,14 @@ class GapAnswer(msgspec.Struct, frozen=True):
 NO_GAP_ANSWERS: Mapping[UUID, GapAnswer] = MappingProxyType({})
 
 
-def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> BoundaryVerdict | None:
+def answered_boundary(arc: OpenArc, turn: Turn, found: GapAnswer | None) -> verdicts.BoundaryVerdict | None:
     """The model's verdict before `turn`, which follows the open `arc`; None where the embedded judge speaks."""
     if found is None or found.before != arc.last.turn_id or found.answer.boundary is None or cannot_shift(arc, turn):
         return None
     shift, answer = found.answer.boundary, found.answer
     asked = "a text model" if answer.agent is None else "your own agent"
     what = f"{asked} was asked, and sees {'another' if shift else 'the same'} topic"
-    return BoundaryVerdict(shift, answer.confidence, (Evidence(what, found.position),), answer.judge)
+    return verdicts.BoundaryVerdict(shift, answer.confidence, (verdicts.Evidence(what, found.position),), answer.judge)
 
 
 # The substance floor: whether a sub-session is work or trivia (scoring.md, section 2). Deterministic, no model.

@@ -9,23 +9,11 @@ from pkgutil import get_data
 
 import msgspec
 
+from aggregates.reading import verdicts
 from aggregates.reading.features import PAIR_NAMES, WORD_NAMES
 from aggregates.reading.readings import CROSSED, NAMED, NUMBER
 from aggregates.reading.sentences import table
-from aggregates.reading.verdicts import (
-    APPLIES_TO,
-    BOOLEANS,
-    BOUNDS,
-    INTENTS,
-    BooleanName,
-    BooleanVerdict,
-    Bounds,
-    ClassChances,
-    Intent,
-    Rubric,
-    applicable,
-    score_steps,
-)
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, ClassChances, Intent, Rubric
 
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
 Logits = tuple[int, ...]
@@ -34,7 +22,7 @@ on it."""
 _Row = tuple[float, ...]
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
 _JUDGED = {
-    intent: tuple((place, name) for place, name in enumerate(BOOLEANS) if intent in APPLIES_TO[name])
+    intent: tuple((place, name) for place, name in enumerate(BOOLEANS) if intent in verdicts.APPLIES_TO[name])
     for intent in INTENTS
 }
 """For each intent the booleans that apply to it, with their places."""
@@ -52,7 +40,7 @@ class RubricWeights(msgspec.Struct, frozen=True):
 class RubricModel:
     """A bias and, per feature, one weight for each intent and for each boolean, and what chances are sure."""
 
-    def __init__(self, weights: RubricWeights, bounds: Mapping[BooleanName, Bounds]) -> None:
+    def __init__(self, weights: RubricWeights, bounds: Mapping[BooleanName, verdicts.Bounds]) -> None:
         self._bounds = bounds
         forced_from = {name: bounds[name].forced_from for name in BOOLEANS}
         self._cuts = {n: round(_THOUSANDTHS * math.log(each / (1 - each))) for n, each in forced_from.items()}
@@ -110,7 +98,7 @@ class RubricModel:
                 value = False
             elif value is not None and (name not in sayable or not borne_out(name, said, names, true=value)):
                 value = None
-            told.append(BooleanVerdict(name, value, forced, chance))
+            told.append(verdicts.BooleanVerdict(name, value, forced, chance))
         return Rubric("ok", said, round(kept.chance, 3), tuple(told), chances=tuple(chances))
 
     def booleans(
@@ -218,8 +206,8 @@ def decide_labels(leanings: Sequence[ClassChances]) -> tuple[Intent, tuple[Boole
 
     What may not be said has the chance 0.
     """
-    expected, likeliest = score_steps(leanings), max(leanings, key=lambda each: each.chance)
-    applies = applicable(likeliest.intent)
+    expected, likeliest = verdicts.score_steps(leanings), max(leanings, key=lambda each: each.chance)
+    applies = verdicts.applicable(likeliest.intent)
     likely = {name: chance for name, chance in zip(applies, likeliest.booleans, strict=True) if chance}
     # What may be said of it: no boolean, the likeliest, the two likeliest, and so on.
     ordered = sorted(likely, key=lambda name: -likely[name])
@@ -235,4 +223,5 @@ def decide_labels(leanings: Sequence[ClassChances]) -> tuple[Intent, tuple[Boole
     return likeliest.intent, tuple(name for name in applies if name in earned)
 
 
-SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)
+_SHIPPED = msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights)
+SHIPPED = RubricModel(_SHIPPED, verdicts.BOUNDS)

@@ -9,30 +9,12 @@ from functools import lru_cache
 from itertools import islice
 
 from aggregates.event import Digester, Span, packed
+from aggregates.reading import features, readings
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.features import (
-    AROUND,
-    NOT_REFERENCES,
-    NUMBERED_WORDS,
-    REFERENCE,
-    Features,
-    empty_wishes,
-    extract,
-)
+from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
-from aggregates.reading.readings import (
-    NUMBER,
-    SHORT_WEIGHT,
-    TOKENS_MAX,
-    TOPIC_MAX,
-    PromptReading,
-    ResponseReading,
-    is_for_shell,
-    maker_of,
-    own_span,
-    own_words,
-)
+from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.reading.sentences import Cutter, named_checks, patterns, stated_failure
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
@@ -53,11 +35,11 @@ _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
     """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
-    own = own_span(text)
+    own = readings.own_span(text)
     words = text[own.start : own.end]
-    maker = maker_of(text, words)
+    maker = readings.maker_of(text, words)
     looked = split_pasted(words)
-    shown = extract(looked)
+    shown = features.extract(looked)
     title, summary = title_and_summary(looked)
     tokens = list(dict.fromkeys(_WORDS.cut(looked.text.lower())[0]))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
@@ -73,20 +55,20 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         said.append("says that it works")
     elif _only_names_success(shown):
         said.append("only names success")
-    said += empty_wishes(shown)
+    said += features.empty_wishes(shown)
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
-    numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
+    numbers = [number for word, number in features.NUMBERED_WORDS if word in shown.distinct]
     return PromptReading(
         weight=_weight(looked.own),
         navigational=navigational,
         clears=_CLEARS.match(words[:80].lower()) is not None,
-        token_digests=packed(sorted(digester.numbers(tokens[:TOKENS_MAX]))),
+        token_digests=packed(sorted(digester.numbers(tokens[: readings.TOKENS_MAX]))),
         title=Span(own.start + title.start, own.start + title.end),
         summary=Span(own.start + summary.start, own.start + summary.end),
         characters=len(words),
         pasted_characters=looked.pasted_chars,
-        shown=tuple(sorted([*numbers, *(NUMBER[name] for name in said if name in NUMBER)])),
+        shown=tuple(sorted([*numbers, *(readings.NUMBER[name] for name in said if name in readings.NUMBER)])),
         logits=model.logits(shown.cues, shown.distinct, shown.pairs),
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign,
@@ -98,7 +80,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
 
 def text_digest(text: str, digester: Digester) -> int:
     """Equal for two captures of one prompt, whatever white space or blocks the agent put around it."""
-    return digester.number(" ".join(own_words(text).split()))
+    return digester.number(" ".join(readings.own_words(text).split()))
 
 
 _TELLS = patterns("answers")
@@ -142,13 +124,13 @@ def _navigational(text: str, shown: Features) -> str | None:
     command = _COMMAND.match(start)
     if start.startswith(_COMMAND_TAGS) or (command and len(start[command.end() :].split()) < _ARGUMENT_WORDS_MIN):
         return "command"
-    if is_for_shell(text) or start.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
+    if readings.is_for_shell(text) or start.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
     words, lists = shown.words[: _ACKNOWLEDGEMENT_WORDS_MAX + 1], lexicon.LISTS
     acknowledges = 0 < len(words) <= _ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lists["acknowledging_starts"]
     if acknowledges and lists["acknowledgements"].issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
         return "acknowledgement"
-    if len(text) < _REPEATED_CHARS and _weight(text) < SHORT_WEIGHT:
+    if len(text) < _REPEATED_CHARS and _weight(text) < readings.SHORT_WEIGHT:
         return "short"
     return None
 
@@ -164,7 +146,7 @@ def _only_names_success(shown: Features) -> bool:
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
     rare = [word for word in distinct if word not in _COMMON and len(word) > 2]
-    return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
+    return packed(sorted(digester.numbers(rare[: readings.TOPIC_MAX])))
 
 
 # The words of a prompt that speak for each boolean, as spans: found where somebody asks for them.
@@ -267,10 +249,11 @@ def best_reference(own: str) -> tuple[int, int] | None:
     """Where the most telling reference of a text stands; no command that it begins with, and no word in capitals."""
     found = []
     for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX):
-        bare = chunk[0].strip(AROUND)
+        bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
-        if word or command or not REFERENCE.match(bare) or bare in NOT_REFERENCES or _BARE_ENDING.fullmatch(bare):
+        none = word or command or bare in features.NOT_REFERENCES or _BARE_ENDING.fullmatch(bare)
+        if none or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
         file, folder = _FILE.search(bare) is not None, "/" in bare
@@ -280,4 +263,4 @@ def best_reference(own: str) -> tuple[int, int] | None:
         return None
     chunk = max(found)[-1]
     start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
-    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(AROUND))
+    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(features.AROUND))

@@ -4,19 +4,8 @@ import msgspec
 
 from aggregates.event import Digester, Words, cut
 from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, judge_prompt, rubric_evidence
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    BooleanName,
-    BooleanVerdict,
-    Evidence,
-    Intent,
-    JudgeStatus,
-    Likely,
-    Rubric,
-    UnclassifiedReason,
-    kind_of,
-    kind_told,
-)
+from aggregates.reading import verdicts
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Rubric
 from aggregates.scores.grades import Estimate, Interval, estimate, score_told
 
 _ONE_KEY = Digester(b"grade")
@@ -28,7 +17,7 @@ class GradedHabit(msgspec.Struct, frozen=True):
     applies: bool
     earned: bool  # surely shown
     unsure: bool  # nobody can tell for sure
-    likely: Likely | None  # how likely it is true, in words; None where it does not apply
+    likely: verdicts.Likely | None  # how likely it is true, in words; None where it does not apply
     quoted: str | None  # the prompt's own words that earned it, or came nearest; None where no words stand for it
     start: int | None  # where they stand in the prompt, in characters
     end: int | None
@@ -40,9 +29,9 @@ class PromptGrade(msgspec.Struct, frozen=True):
     """One prompt, judged by itself as the first of a sub-session."""
 
     verdict: str  # in one sentence, with how sure it is
-    status: JudgeStatus
-    reason: UnclassifiedReason | None = None
-    intent: Intent | None = None
+    status: verdicts.JudgeStatus
+    reason: verdicts.UnclassifiedReason | None = None
+    intent: verdicts.Intent | None = None
     confidence: float = 0.0
     kind_told: str | None = None  # the class or its group, where that is likely
     score: float | None = None  # 0-100, as it is expected; None unless the status is ok
@@ -63,8 +52,8 @@ def grade_text(text: str) -> PromptGrade:
     if rubric.intent is None or found is None:
         said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
         return PromptGrade(said, rubric.status, rubric.reason)
-    kind = kind_told(rubric.chances)
-    evidence, verdicts = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
+    kind = verdicts.kind_told(rubric.chances)
+    evidence, told = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
     return PromptGrade(
         verdict=prompt_verdict(rubric, kind, found),
         status="ok",
@@ -76,11 +65,13 @@ def grade_text(text: str) -> PromptGrade:
         letter=found.letter,
         grade_told=found.told,
         chances=rubric.named_chances,
-        habits=tuple(_habit(name, text, verdicts.get(name), evidence.get(name)) for name in BOOLEANS),
+        habits=tuple(_habit(name, text, told.get(name), evidence.get(name)) for name in BOOLEANS),
     )
 
 
-def _habit(name: BooleanName, text: str, verdict: BooleanVerdict | None, found: Evidence | None) -> GradedHabit:
+def _habit(
+    name: BooleanName, text: str, verdict: verdicts.BooleanVerdict | None, found: verdicts.Evidence | None
+) -> GradedHabit:
     how = how_to_earn(name, text) if verdict else HABIT_WORDS[name].how
     if verdict is None or found is None:
         nowhere = None, None, None, "it is not asked of what this most likely is"
@@ -101,4 +92,4 @@ def prompt_verdict(rubric: Rubric, kind: str | None, found: Estimate) -> str:
     shown, missed, unsure = len(rubric.earned), len(rubric.missed), len(rubric.unsure)
     silent = f"; of {unsure} nobody can surely tell" if unsure else ""
     sure = f"Surely it shows {shown} of {len(rubric.booleans)} habits and misses {missed}{silent}."
-    return f"Read as {kind_of(kind)}. {sure} {score_told(found)}"
+    return f"Read as {verdicts.kind_of(kind)}. {sure} {score_told(found)}"

@@ -12,15 +12,9 @@ from aggregates.judging.boundary import as_typed
 from aggregates.judging.rubric import Floor
 from aggregates.reading import verdicts
 from aggregates.scores.grades import Estimate, Spread, estimate, spread
+from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.arcs import ReworkView
-from aggregates.sub_sessions.sub_session import (
-    OVERRIDE_FIELDS,
-    SUMMED,
-    JudgedPrompt,
-    OverrideField,
-    Overrides,
-    SubSession,
-)
+from aggregates.sub_sessions.sub_session import Overrides, SubSession
 from aggregates.turns.turn import FILES_MAX, UNKNOWN_MODEL, FileWork, ModelUsage, Turn, active_by_turns_us
 from projections.derive.sessions import prompt_id, text_of
 from projections.facts.rows import Row, insert
@@ -70,6 +64,9 @@ class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     standing: Estimate | None
 
 
+_SUMMED = [name for name in sub_session.SUMMED if not name.endswith("_tokens")]
+
+
 def mask(names: Iterable[verdicts.BooleanName]) -> int:
     """A set of booleans as bits, the first boolean lowest."""
     wanted = frozenset(names)
@@ -101,7 +98,7 @@ def model_totals(turns: Sequence[Turn]) -> list[ModelTotals]:
             model=None if model == UNKNOWN_MODEL else model,
             tokens=sum(each.tokens for each in own),
             reported=all(each.tokens > 0 and not each.unmeasured_requests for each in own),
-            **{name: sum(getattr(each, name) for each in own) for name in SUMMED if not name.endswith("_tokens")},
+            **{name: sum(getattr(each, name) for each in own) for name in _SUMMED},
         )
         for model, own in usages.items()
     ]
@@ -164,13 +161,13 @@ _COUNTED = ("edits", "lines_added", "lines_removed")
 
 def _overridden(said: Overrides, detail: Detail, *, boundary: bool) -> int:
     """What people overrode of it, as bits, the first field lowest; a title of one's own is an override of the label."""
-    holds: dict[OverrideField, bool] = {
+    holds: dict[sub_session.OverrideField, bool] = {
         "boundary": boundary,
         "completion": said.complete is not None,
         "rollback": said.rework is not None,
         "label": said.intent is not None or detail.edited_title is not None,
     }
-    return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
+    return sum(1 << bit for bit, field in enumerate(sub_session.OVERRIDE_FIELDS) if holds[field])
 
 
 def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
@@ -189,7 +186,7 @@ def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
     return rows
 
 
-def _expected(judged: JudgedPrompt, standing: Spread | None, intent: verdicts.Intent | None) -> Row:
+def _expected(judged: sub_session.JudgedPrompt, standing: Spread | None, intent: verdicts.Intent | None) -> Row:
     """Its scores and how they spread; of each boolean the chance in thousandths, which SQLite sums exactly."""
     if standing is None:
         return (None,) * (4 + len(verdicts.BOOLEANS))
