@@ -27,8 +27,6 @@ Meter = Callable[[Scope], AbstractContextManager[object]]  # is open while what 
 
 
 class Bookmark(msgspec.Struct, frozen=True):
-    """How far the views have come."""
-
     position: int
     log_time_us: int  # the newest time of receipt among all facts applied: what has settled by then, has settled
     checksum: bytes  # of the event at that position, to notice a log that was exchanged under the views

@@ -32,6 +32,22 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     newer: str | None = None  # where a row's key is there already, it is replaced if this holds, in SQL; never if None
     kept: str = ""  # columns that stay then
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return _names(self.key)
+
+    @property
+    def types(self) -> dict[str, str]:
+        return {name: kind for name, kind in map(str.split, self.columns.split(","))}
+
+    @property
+    def on_conflict(self) -> str:
+        if self.newer is None:
+            return "NOTHING"
+        stay = {*self.keys, *_names(self.kept)}
+        told = ", ".join(f"{name} = excluded.{name}" for name in self.types if name not in stay)
+        return f"UPDATE SET {told} WHERE {self.newer}"
+
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make tables, indexes and an empty bookmark, unless they are there."""
@@ -41,42 +57,25 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
     db = Database(connection, recursive_triggers=False, execute_plugins=False)
     with db.atomic():
-        for name, table in _declared().items():
-            made = db.create_table(name, types_of(name), pk=key_of(name), if_not_exists=True, strict=True)
+        for name, table in declared().items():
+            made = db.create_table(name, table.types, pk=table.keys, if_not_exists=True, strict=True)
             for columns in table.indexes:
                 made.create_index(_names(columns), if_not_exists=True)
             for index, columns in table.named.items():
                 made.create_index(_names(columns), index, if_not_exists=True)
             for index, rest in table.partial.items():
                 db.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {name} {rest}")
-        for view, query in ((view, query) for table in _declared().values() for view, query in table.views.items()):
+        for view, query in ((view, query) for table in declared().values() for view, query in table.views.items()):
             db.execute(f"CREATE VIEW IF NOT EXISTS {view} AS {query}")
         db.execute("INSERT OR IGNORE INTO bookmark (id, position, log_time_us, checksum) VALUES (1, 0, 0, x'')")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def table_names() -> tuple[str, ...]:
-    """Every table, in a fixed order, for digests over all of them."""
-    return tuple(sorted(_declared()))
-
-
-def types_of(table: str) -> dict[str, str]:
-    return {name: kind for name, kind in map(str.split, _declared()[table].columns.split(","))}
-
-
-def on_conflict(table: str) -> str:
-    newer, kept = _declared()[table].newer, {*key_of(table), *_names(_declared()[table].kept)}
-    told = ", ".join(f"{name} = excluded.{name}" for name in types_of(table) if name not in kept)
-    return "NOTHING" if newer is None else f"UPDATE SET {told} WHERE {newer}"
-
-
-def key_of(table: str) -> tuple[str, ...]:
-    return _names(_declared()[table].key)
-
-
 @cache
-def _declared() -> dict[str, Table]:
-    return msgspec.convert(tomllib.loads((get_data(__name__, "schema.toml") or b"").decode()), dict[str, Table])
+def declared() -> dict[str, Table]:
+    """In a fixed order, for digests over all of them."""
+    found = msgspec.convert(tomllib.loads((get_data(__name__, "schema.toml") or b"").decode()), dict[str, Table])
+    return dict(sorted(found.items()))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -41,8 +41,6 @@ Activation = Literal["waiting", "key_configured", "first_prompt"]
 
 
 class Developer(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer and their profile."""
-
     id: UUID
     developer_id: UUID
     display_name: str
@@ -65,8 +63,6 @@ class _Scoped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Membership(_Scoped, frozen=True, kw_only=True):
-    """A developer in an organization, now or formerly."""
-
     membership_id: UUID
     role: Role
     active: bool
@@ -75,8 +71,6 @@ class Membership(_Scoped, frozen=True, kw_only=True):
 
 
 class Team(msgspec.Struct, frozen=True, kw_only=True):
-    """A team of an organization, active until it ended."""
-
     id: UUID
     team_id: UUID
     organization_id: UUID
@@ -165,8 +159,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer who asks to be forgotten, or did."""
-
     id: UUID
     developer_id: UUID
     active: bool

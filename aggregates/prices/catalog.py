@@ -198,8 +198,6 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class CatalogRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The model catalog document of the contract."""
-
     schema_version: int
     catalog_revision: int
     checksum_sha256: str
@@ -288,8 +286,6 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Repriced(msgspec.Struct, frozen=True, kw_only=True):
-    """What was ordered."""
-
     organization_id: UUID
     catalog_revision: int
 

@@ -82,7 +82,7 @@ class PriceBook:
         if plain is not None:
             return plain
         # `anthropic/claude-…` names the vendor and its id.
-        vendor, _, rest = _GATEWAY.sub("", model.strip().lower()).partition("/")
+        vendor, _, rest = _DECORATIONS["gateway"].sub("", model.strip().lower()).partition("/")
         found = next(filter(None, map(self._lookups.get, spellings(rest))), None)
         return found if found is not None and found.provider.provider == vendor else None
 
@@ -158,33 +158,19 @@ def _femto(rates: Rates) -> _FemtoRates:
     )
 
 
-# How agents decorate the ids of models: a fixed list, tried in this order after the id as it is, each on what the one
-# before it left. Nothing is guessed: every form below is in use, and names the same model at the same list price.
-# `GPT-5`: case does not matter. `…[1m]`: Claude Code's long context window. `openrouter/…`, `bedrock/us-east-1/…`,
-# `vertex_ai/…`: by which gateway. `models/…`, `publishers/google/models/…`, `arn:aws:bedrock:…/…`: a path.
-# `us.anthropic.claude-…-v1:0`: Bedrock's packaging. `…-20250929`, `…-latest`: dated. Of an id with `…-fast` that is
-# not listed, fast is a term.
-
 _FAST = "-fast"
-_WINDOW = re.compile(r"\[1m\]$")
-_GATEWAY = re.compile(
-    r"^(?:openrouter|vertex_ai|google-vertex(?:-anthropic)?"
-    r"|(?:amazon-)?bedrock(?:/(?:converse|invoke))?(?:/[a-z]{2}(?:-[a-z]+)+-\d)?)/"
-)
-_PATH = re.compile(r"^(?:models|publishers|projects|arn:aws[^/]*)/(?:.*/)?")
-_BEDROCK_ID = re.compile(r"^(?:[a-z-]{2,8}\.)?[a-z]+\.[a-z]")
-_BEDROCK_VERSION = re.compile(r"(?:-v\d{1,2})?(?::\d{1,2})?$")
-_DATED = re.compile(r"[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2}|latest|default)$")
+_SPELLINGS = tomllib.loads((get_data(__name__, "spellings.toml") or b"").decode())
+_DECORATIONS = {name: re.compile(each) for name, each in _SPELLINGS.items()}
 
 
 def spellings(model: str) -> Iterator[str]:
     """The ids to look for, the one reported first; repeats are possible."""
     yield model
-    text = _WINDOW.sub("", model.strip().lower())
+    text = _DECORATIONS["window"].sub("", model.strip().lower())
     yield text
-    text = _PATH.sub("", _GATEWAY.sub("", text))
+    text = _DECORATIONS["path"].sub("", _DECORATIONS["gateway"].sub("", text))
     yield text
-    if _BEDROCK_ID.match(text):
-        text = _BEDROCK_VERSION.sub("", text)
+    if _DECORATIONS["id of bedrock"].match(text):
+        text = _DECORATIONS["version of bedrock"].sub("", text)
         yield text
-    yield _DATED.sub("", text)
+    yield _DECORATIONS["date"].sub("", text)

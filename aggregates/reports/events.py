@@ -58,8 +58,6 @@ class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """`request_report` says under which id."""
-
     TOPIC: ClassVar[str] = "report.requested"
     period: ReportPeriod
     language: str

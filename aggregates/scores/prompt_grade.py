@@ -43,7 +43,6 @@ class PromptGrade(msgspec.Struct, frozen=True):
 
 
 def grade_text(text: str) -> PromptGrade:
-    """Grade a prompt's text. Never raises."""
     from aggregates.reading.reading import read_prompt  # late: loaded with the first text
 
     reading = read_prompt(text, _ONE_KEY)

@@ -272,8 +272,6 @@ MEDIUM_FROM_HOURS = 0.25
 
 
 class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing to do."""
-
     priority: Priority
     action: str
     estimated_savings_hours: float  # all that its cause cost within the range: more cannot be saved

@@ -227,21 +227,10 @@ def conclude(
 
     `joined`: what was read of the grading units of several prompts, by their first turns.
     """
-    found = _concluded(arcs, turns, following, said, answers, joined)
-    if answers.for_others is None:
-        return found
-    plain = _concluded(arcs, turns, following, said, answers.for_others, joined)
-    return msgspec.structs.replace(found, judged_intent=plain.judged_intent, judged_complete=plain.judged_complete)
-
-
-def _concluded(
-    arcs: Sequence[Arc],
-    turns: Sequence[Turn],
-    following: Turn | None,
-    said: Overrides,
-    answers: judging.Answers,
-    joined: Mapping[UUID, judging.JoinedReading],
-) -> SubSession:
+    if answers.for_others is not None:
+        plain = conclude(arcs, turns, following, said, answers.for_others, joined)
+        found = conclude(arcs, turns, following, said, msgspec.structs.replace(answers, for_others=None), joined)
+        return msgspec.structs.replace(found, judged_intent=plain.judged_intent, judged_complete=plain.judged_complete)
     captured = {turn.turn_id: turn for turn in turns}
     turns = as_typed(turns)
     units = judging.grading_units(turns, joined)

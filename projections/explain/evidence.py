@@ -65,11 +65,9 @@ class SubSessionEvidence:
         return found
 
     def last_seen(self, shows: Callable[[Observation], bool]) -> PlacedObservation | None:
-        """The last report within the turns that shows something."""
         return next((each for each in reversed(self.seen) if shows(each.observation)), None)
 
     def work_piece(self, what: str, seen: PlacedObservation) -> EvidencePiece:
-        """A report, with its command or path."""
         tool = seen.observation.tool
         if tool is not None and tool.path is not None:
             words = self.text(TextRef(seen.position, "words", tool.path))
@@ -113,7 +111,6 @@ def missing(*kinds: tuple[int, str], why: str = "not observed") -> list[str]:
 
 
 def said(about: str, name: str, **figures: object) -> str:
-    """A sentence of `sentences.toml`."""
     return SENTENCES[about][name].format(**figures)
 
 

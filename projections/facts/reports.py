@@ -19,8 +19,6 @@ SAFE_MESSAGE = "The report could not be generated. Please try again."
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a report is about."""
-
     period: str
     period_start: str
     period_end: str  # exclusive
@@ -30,8 +28,6 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ReportState(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a report has come."""
-
     report_id: str
     status: ReportStatus
     error_code: str | None
@@ -39,8 +35,6 @@ class ReportState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportListed(ReportState, frozen=True, kw_only=True):
-    """A report without what it says."""
-
     created_at: str
     started_at: str | None
     finished_at: str | None
@@ -48,8 +42,6 @@ class ReportListed(ReportState, frozen=True, kw_only=True):
 
 
 class ReportRecord(ReportListed, frozen=True, kw_only=True):
-    """A report."""
-
     sections: msgspec.Raw | None  # None until it is made, and once its words have been forgotten
     narrative: str | None  # prose by a text model about the figures of the sections; None where there is none
     narrative_source: Literal["llm"] | None

@@ -16,7 +16,7 @@ from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, fore
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import SKEW_US, CapturedResponse, Observation
 from aggregates.turns.turns import Capture
-from projections.reader import on_conflict, owner, pack, table_names, types_of, unpack
+from projections.reader import declared, owner, pack, unpack
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62  # before and after every time that can be captured
@@ -75,8 +75,8 @@ _BILLED = Usage.__struct_fields__
 
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    for table in table_names():
-        insert(db, table, getattr(rows, table, ()), f"ON CONFLICT DO {on_conflict(table)}")
+    for name, table in declared().items():
+        insert(db, name, getattr(rows, name, ()), f"ON CONFLICT DO {table.on_conflict}")
     for statement in _OF_OLDER_READERS:
         db.executemany(statement, rows.formers)
     db.executemany("DELETE FROM answers WHERE capture_id = ? AND position < ?", rows.withdrawn)
@@ -251,8 +251,8 @@ def reprice(db: sqlite3.Connection, repricings: Iterable[Reprice], rows: Rows) -
 
 
 _TYPES: dict[str, type[str] | type[int]] = {"TEXT": str, "INTEGER": int}
-_FLAGS = dict.fromkeys(("failed", "sidechain", "superseded"), bool)
-COLUMNS = {"organization_id": str} | {name: _TYPES[kind] for name, kind in types_of("requests").items()} | _FLAGS
+COLUMNS = {"organization_id": str} | {name: _TYPES[kind] for name, kind in declared()["requests"].types.items()}
+COLUMNS |= dict.fromkeys(("failed", "sidechain", "superseded"), bool)
 del COLUMNS["account"]
 """What the archive takes of each row, the organization first: ids, numbers, flags and the model's name; no words."""
 

@@ -82,8 +82,6 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
 
 
 class TokenScore(TokenFigures, frozen=True, kw_only=True):
-    """The figures of one window, and how the weight came there."""
-
     window: AskedWindow
     newest_at: str | None
     sparkline: list[float]

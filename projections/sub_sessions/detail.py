@@ -1,6 +1,5 @@
 """One sub-session in full: its figures, its floor, the files and models of its work; its prompts, and its turns."""
 
-from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
@@ -10,7 +9,6 @@ from aggregates.judging.rubric import Standing
 from aggregates.reading.verdicts import Intent, kind_told
 from aggregates.scores.grades import Interval, estimate
 from aggregates.times import iso
-from aggregates.turns import turn as marks
 from aggregates.turns.turn import UNKNOWN_MODEL, Turn
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
@@ -40,17 +38,13 @@ class FileShown(msgspec.Struct, frozen=True):
     lines_removed: int | None
 
 
-class ModelWork(msgspec.Struct, frozen=True):
+class ModelWork(goals.CostDoubts, frozen=True, kw_only=True):
     """What one model was asked for. `model` is None where it was not reported."""
 
     model: str | None
     requests: int
     total_tokens: int | None
     cost_usd: float | None
-    unpriced_requests: int
-    unmeasured_requests: int
-    lower_bound_requests: int  # of those in `cost_usd` that may have cost more
-    upper_bound_requests: int  # … and less
 
 
 class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,14 +124,11 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         files=_files(reader, row.sub_session_id),
         models=[
             ModelWork(
-                each.model,
-                each.requests,
-                each.tokens or None if not each.unmeasured_requests else None,
-                None if each.unpriced_requests else each.cost_usd_nano / goals.NANO,
-                each.unpriced_requests,
-                each.unmeasured_requests,
-                each.lower_bound_requests,
-                each.upper_bound_requests,
+                model=each.model,
+                requests=each.requests,
+                total_tokens=each.tokens or None if not each.unmeasured_requests else None,
+                cost_usd=None if each.unpriced_requests else each.cost_usd_nano / goals.NANO,
+                **{name: getattr(each, name) for name in goals.CostDoubts.__struct_fields__},
             )
             for each in asked
         ],
@@ -241,19 +232,6 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
 
 
 # What was done in each turn of a goal.
-
-NAMES: Mapping[str, str] = {
-    marks.CHANGE: "change",
-    marks.CHECK_OK: "check passed",
-    marks.CHECK_FAILED: "check failed",
-    marks.COMMIT: "commit",
-    marks.PULL_REQUEST: "pull request",
-    marks.REVERT: "taken back",
-    marks.API_ERROR: "error",
-    marks.INTERRUPTED: "interrupted",
-    marks.REJECTED: "refused",
-}
-"""What is told of a turn's course; that a request was answered goes without saying."""
 
 
 def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[Turn]:

@@ -81,8 +81,6 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
 
 
 class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A sub-session below the substance floor."""
-
     score_v3_sub_session_id: str
     reason: str
     created_at: str
@@ -90,7 +88,7 @@ class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None
 
 
-class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
+class RealtimeRow(goal_rows.CostDoubts, frozen=True, kw_only=True):
     """A sub-session as it stands now. What is judged at settling is None while it is a preview."""
 
     title: str | None
@@ -117,10 +115,6 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     turns: int
     total_tokens: int | None
     cost_usd: float | None
-    unpriced_requests: int
-    unmeasured_requests: int
-    lower_bound_requests: int
-    upper_bound_requests: int
     failed_requests: int
 
 

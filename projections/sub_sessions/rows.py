@@ -1,7 +1,9 @@
 """Rows of sub-sessions at the time of the newest fact, and the SQL that queries over a range share."""
 
 import sqlite3
+import tomllib
 from collections.abc import Iterator
+from pkgutil import get_data
 from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -20,6 +22,7 @@ from projections.reader import Reader, TextRef, bound, unpack
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 NANO = 1_000_000_000
+MARKS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "marks.toml") or b"").decode())
 UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 
 # Conditions of a sub-session `s` at the time `b` of the newest fact.
@@ -68,6 +71,15 @@ class Applicabilities(msgspec.Struct, frozen=True, kw_only=True):
     verification_requested: Applicability
     root_cause_oriented: Applicability
     plan_first: Applicability
+
+
+class CostDoubts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many requests lack a price or tokens, and how many may have cost more or less than their price says."""
+
+    unpriced_requests: int
+    unmeasured_requests: int
+    lower_bound_requests: int
+    upper_bound_requests: int
 
 
 class SubSessionRow(msgspec.Struct, kw_only=True):
@@ -152,7 +164,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return self.detail.outcome.undecided if self.settled and self.goal_complete is None else None
 
     def shown_as(self, kind: type[_S], **more: object) -> _S:
-        """The figures that a shape declares."""
         figures = self.figures() | more
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
@@ -180,7 +191,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
 
 def graded(found: Estimate | None) -> dict[str, Any]:
-    """A score as the wire has it."""
     return {
         "score": found and found.score,
         "score_interval": found and found.interval,

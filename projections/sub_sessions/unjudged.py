@@ -12,12 +12,11 @@ from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
-from aggregates.turns import turn as marks
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, owner, unpack
-from projections.sub_sessions.rows import find, turns_in
+from projections.sub_sessions.rows import MARKS, find, turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
 PASTED_CHARACTERS_MAX = 2_000
@@ -25,17 +24,7 @@ CONTEXT_CHARACTERS_MAX = 600
 EARLIER_MAX = 3  # of the prompts before the one that is judged
 GAP_CHARACTERS_MAX = 1_500  # of a prompt that may open another topic
 GAPS_MAX, GAPS_BYTES_MAX = 8, 20_000  # of one question about a session's gaps
-OBSERVED = {
-    marks.CHANGE: "a file was changed",
-    marks.CHECK_OK: "a check passed",
-    marks.CHECK_FAILED: "a check failed",
-    marks.COMMIT: "it was committed",
-    marks.PULL_REQUEST: "a pull request was opened",
-    marks.REVERT: "work was taken back",
-    marks.API_ERROR: "the agent ended on an API error",
-    marks.INTERRUPTED: "the developer interrupted the agent",
-    marks.REJECTED: "the developer refused a tool call",
-}
+OBSERVED = MARKS["observed"]
 
 
 class QuestionBounds(msgspec.Struct, frozen=True):

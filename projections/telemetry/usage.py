@@ -18,6 +18,7 @@ from aggregates.turns.turn import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.score import Breakdown
+from projections.sub_sessions.rows import CostDoubts
 
 SLOT_US = 15 * 60 * US_PER_SECOND  # zones differ from UTC by whole quarters: none lies in two hours of any
 HOURS = 24
@@ -117,7 +118,7 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     monthly_usage: list[MonthlyUsage]
 
 
-class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
+class TurnUse(CostDoubts, frozen=True, kw_only=True):
     """What was reported for one prompt; of a prompt that nothing named, zeros and nulls."""
 
     prompt_id: str
@@ -127,13 +128,9 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None  # None where there was no request
     errors: int
     tool_errors: int
-    unpriced_requests: int
-    lower_bound_requests: int
-    upper_bound_requests: int
-    unmeasured_requests: int
 
 
-class RecordGroup(msgspec.Struct, frozen=True, kw_only=True):
+class RecordGroup(CostDoubts, frozen=True, kw_only=True):
     """One hour, day or agent session in which there was a record."""
 
     key: str | None  # when the hour began, in UTC; the day of the zone; the agent session, None where records name none
@@ -141,10 +138,6 @@ class RecordGroup(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    unpriced_requests: int
-    lower_bound_requests: int
-    upper_bound_requests: int
-    unmeasured_requests: int
 
 
 def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Analytics:

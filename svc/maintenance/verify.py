@@ -27,7 +27,7 @@ from aggregates.people.directory import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from projections.apply import bookmark
 from projections.derive.integrity import TextsUnavailable
-from projections.reader import key_of
+from projections.reader import declared
 from svc.actors.administration import load_directory
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
@@ -245,7 +245,7 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
     for table in of_live:
         if of_live[table] == of_replay[table]:
             continue
-        key, found = key_of(table), list[str]()
+        key, found = declared()[table].keys, list[str]()
         query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
         place_of = itemgetter(slice(len(key)))
         of_both = merge(live.execute(query), replayed.execute(query), key=place_of)

@@ -15,7 +15,7 @@ import trio
 from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
-from projections.reader import key_of, table_names
+from projections.reader import declared
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
@@ -129,11 +129,11 @@ def fill(
 def digests(db: sqlite3.Connection) -> dict[str, str]:
     """SHA-256 over every table in the order of its primary key: equal digests, equal tables."""
     found = {}
-    for table in table_names():
+    for name, table in declared().items():
         digest = hashlib.sha256()
-        for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key_of(table))}"):
+        for row in db.execute(f"SELECT * FROM {name} ORDER BY {', '.join(table.keys)}"):
             digest.update(repr(row).encode() + b"\n")
-        found[table] = digest.hexdigest()
+        found[name] = digest.hexdigest()
     return found
 
 

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from aggregates.event import Event
 from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.apply import bookmark
-from projections.reader import table_names
+from projections.reader import declared
 from svc.log.codec import Codec, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
@@ -74,7 +74,7 @@ class Mill(House):
     def unlike_replayed(self, batch_events: int) -> list[str]:
         """The tables that a replay in such batches gives otherwise."""
         live, (again, _) = digests(self._views), replayed(self.store, batch_events)
-        return [name for name in table_names() if live[name] != again[name]]
+        return [name for name in declared() if live[name] != again[name]]
 
     async def broken_reads(self, chance: Random) -> list[tuple[str, Answer]]:
         """The reads of the developer, some of all, that what was taken has made fail."""

@@ -26,7 +26,7 @@ from aggregates.sub_sessions.sub_session import (
     TitleEdited,
 )
 from projections.apply import apply
-from projections.reader import Reader, create_tables, key_of, table_names
+from projections.reader import Reader, create_tables, declared
 from tests.support.catalogs import list_rate, lookup, rate, snapshot
 
 NAMESPACE = UUID("3f2b8c1e-0000-4000-8000-000000000001")
@@ -280,5 +280,5 @@ def reader(db: sqlite3.Connection, facts: Iterable[Placed]) -> Reader:
 
 def tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
     """Every row but the bookmark, in key order."""
-    names = [name for name in table_names() if name != "bookmark"]
-    return {n: db.execute(f"SELECT * FROM {n} ORDER BY {', '.join(key_of(n))}").fetchall() for n in names}
+    keys = {name: ", ".join(table.keys) for name, table in declared().items() if name != "bookmark"}
+    return {name: db.execute(f"SELECT * FROM {name} ORDER BY {key}").fetchall() for name, key in keys.items()}

@@ -15,9 +15,9 @@ from aggregates.sub_sessions.sub_session import EditTitle, GapOverridden, Overri
 from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
-from projections.sub_sessions.detail import NAMES, PromptRow, course, prompt_rows, sub_session_detail
+from projections.sub_sessions.detail import PromptRow, course, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Wanted, goal_row, goals
-from projections.sub_sessions.rows import GoalOutcome
+from projections.sub_sessions.rows import MARKS, GoalOutcome
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
@@ -107,7 +107,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         turns_shown=PAGE_ROWS,
         turns=len(turns),
         strip=turns[:STRIP_TURNS],
-        names=NAMES,
+        names=MARKS["told"],
         more=len(turns) > offset + len(shown),
         reason=SAID.reasons[row.trivia_reason or "unclassified"],
         said_words=SAID_WORDS,

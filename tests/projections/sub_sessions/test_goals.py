@@ -8,14 +8,16 @@ import pytest
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.score import newest_at
-from projections.sub_sessions.detail import NAMES, course
+from projections.sub_sessions.detail import course
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
-from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
+from projections.sub_sessions.rows import MARKS, GoalOutcome, SubSessionRow
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
 CLI = "Add a --json flag to src/cli.py and a test for it."
 WHERE = "Where is the parser called?"
+
+NAMES = MARKS["told"]
 
 
 def worked(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True, **fields: str) -> UUID:
