@@ -321,7 +321,7 @@ async def open_service(
 
 def tasks_of(service: RunningService) -> Sequence[Callable[..., Awaitable[Any]]]:
     """What runs until cancelled, and says when it has begun; each needs those before it."""
-    parts = (service.projector, service.journal, service.administration, service.prices, service.actors)
+    parts = (service.projector, service.journal, service.actors)
     more = () if service.following is None else (service.following,)
     return [part.run for part in (*parts, service.rebuilding, service.narratives, *more)]
 
@@ -342,7 +342,7 @@ def lanes_of(service: RunningService, settings: Settings, *, lasting: bool, repo
             jobs["backups"] = service.backups.run
         if settings.catalog_refresh:
             jobs["prices"] = service.prices.keep_fresh
-    lanes: list[Job] = [service.archive.run, service.backfilling.run, *([service.note_uses] if lasting else [])]
+    lanes: list[Job] = [service.archive.run, *([service.note_uses] if lasting else [])]
     if service.store.shared is None:
         return [*lanes, *jobs.values()]
     return [*lanes, Leading(service.store.shared, jobs).run]

@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import structlog
@@ -54,62 +54,47 @@ assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch
 assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
 
 log = structlog.get_logger()
-C = TypeVar("C")
-R = TypeVar("R")
+T = TypeVar("T")
 
 
-class Request(Generic[C, R]):
-    def __init__(self, command: C, size_bytes: int = 0, landed: Callable[[int], None] | None = None) -> None:
+class Turns:
+    """Work is done one piece after the other, and to its end, also where whoever sent it has gone."""
+
+    def __init__(self, waiting_max: int, full: str) -> None:
+        self._lock, self._waiting_max, self._full = trio.Lock(), waiting_max, full
+
+    async def take(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the work returns. Raises `Busy` where too much waits."""
+        if self._lock.statistics().tasks_waiting >= self._waiting_max:
+            raise Busy(self._full)
+        async with self._lock:
+            with trio.CancelScope(shield=True):
+                done = await work()
+            return done
+
+
+class Request:
+    def __init__(self, command: AnyCommand, size_bytes: int, landed: Callable[[int], None]) -> None:
         self.command = command
         self.fences = current_fences()  # of who sent it: they hold for what it makes
         self.size_bytes = size_bytes
         self._landed = landed
-        self._outcome: R | Exception | None = None
+        self._outcome: Reply | Exception | None = None
         self._settled = trio.Event()
 
-    def settle(self, outcome: R | Exception) -> None:
+    def settle(self, outcome: Reply | Exception) -> None:
         """The first outcome counts."""
         if self._outcome is None:
             self._outcome = outcome
             self._settled.set()
-            if self._landed is not None:
-                self._landed(self.size_bytes)
+            self._landed(self.size_bytes)
 
-    async def reply(self) -> R:
+    async def reply(self) -> Reply:
         await self._settled.wait()
         if isinstance(self._outcome, Exception):
             raise self._outcome
         assert self._outcome is not None, "a request is settled with a reply or an error"
         return self._outcome
-
-
-class Mailbox(Generic[C, R]):
-    """A bounded mailbox; its one reader carries commands out in order."""
-
-    def __init__(self, commands_max: int, full: str) -> None:
-        self._full = full
-        self._send, self.requests = trio.open_memory_channel[Request[C, R]](commands_max)
-
-    def post(self, request: Request[C, R]) -> None:
-        try:
-            self._send.send_nowait(request)
-        except trio.WouldBlock:
-            raise Busy(self._full) from None
-
-    async def send(self, command: C) -> R:
-        """Return once the command was carried out. Raises `Busy`, or its error."""
-        request = Request[C, R](command)
-        self.post(request)
-        return await request.reply()
-
-    async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
-        """Read until cancelled; an error is the outcome of its own command alone."""
-        async for request in self.requests:
-            try:
-                with fenced(*request.fences):
-                    request.settle(await carry_out(request.command))
-            except Exception as error:
-                request.settle(error)
 
 
 class KnownStream(NamedTuple):
@@ -191,9 +176,6 @@ class ActorContext(NamedTuple):
     budgets: Budgets
 
 
-CommandRequest = Request[AnyCommand, Reply]
-
-
 class DeveloperActor:
     """Decides for one developer; the only writer of that developer's streams."""
 
@@ -201,28 +183,33 @@ class DeveloperActor:
         self._developer_id, self._context, self._acknowledged = developer_id, context, acknowledged
         self._streams = Streams(context.store)
         self._doubtful = False  # whether the last append failed, though it may have committed
-        full = f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already"
-        self.mailbox = Mailbox[AnyCommand, Reply](MAILBOX_COMMANDS_MAX, full)
+        self._mailbox, self._requests = trio.open_memory_channel[Request](MAILBOX_COMMANDS_MAX)
 
     @property
     def waiting(self) -> int:
-        return self.mailbox.requests.statistics().current_buffer_used
+        return self._requests.statistics().current_buffer_used
+
+    def post(self, request: Request) -> None:
+        try:
+            self._mailbox.send_nowait(request)
+        except trio.WouldBlock:
+            raise Busy(f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already") from None
 
     async def run(self) -> None:
         """Until there was nothing to do for long. Takes what waits, up to a bound, and carries it out together."""
         while True:
-            requests: list[CommandRequest] = []
+            requests: list[Request] = []
             with trio.move_on_after(ACTOR_IDLE_SECONDS):
-                requests.append(await self.mailbox.requests.receive())
+                requests.append(await self._requests.receive())
             if not requests:
                 return
             size_bytes = requests[0].size_bytes
             while self.waiting and len(requests) < ACTOR_BATCH_COMMANDS_MAX and size_bytes < ACTOR_BATCH_BYTES_MAX:
-                requests.append(self.mailbox.requests.receive_nowait())
+                requests.append(self._requests.receive_nowait())
                 size_bytes += requests[-1].size_bytes
             await self._handle(requests)
 
-    async def _handle(self, requests: list[CommandRequest]) -> None:
+    async def _handle(self, requests: list[Request]) -> None:
         if self._context.store.shared is not None:  # another node may have written to what may change
             self._streams.drop(stream_id for request in requests for stream_id in required_streams(request.command))
         again = "others wrote to the same streams again and again; send the capture again"
@@ -238,9 +225,7 @@ class DeveloperActor:
             for request in requests:
                 request.settle(StoreUnavailable("this developer's actor stopped; send the capture again"))
 
-    async def _attempt(
-        self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
-    ) -> bool:
+    async def _attempt(self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]) -> bool:
         """Decide and append once; False after a conflict, where another attempt may succeed."""
         try:
             decided, positions = await self._append(requests, streams_of)
@@ -268,9 +253,9 @@ class DeveloperActor:
         return True
 
     async def _append(
-        self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
-    ) -> tuple[list[tuple[CommandRequest, Decision]], Sequence[int]]:
-        decided: list[tuple[CommandRequest, Decision]] = []
+        self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]
+    ) -> tuple[list[tuple[Request, Decision]], Sequence[int]]:
+        decided: list[tuple[Request, Decision]] = []
         staged: list[NewEvent] = []
         positions: Sequence[int] = ()
         for request in requests:
@@ -290,7 +275,7 @@ class DeveloperActor:
             positions = [journal.head]
         return decided, positions
 
-    async def _decide(self, request: CommandRequest) -> Decision | None:
+    async def _decide(self, request: Request) -> Decision | None:
         command, vault = request.command, self._context.vault
         # To forget somebody is the way out where no backup has their key.
         digester_of = vault.known_digester if isinstance(command, ForgetDeveloper) else partial(usable_digester, vault)
@@ -349,7 +334,7 @@ class Actors:
         def landed(size_bytes: int) -> None:  # when it is settled, not when its sender leaves: then its memory is free
             self._flight_bytes -= size_bytes
 
-        request = CommandRequest(command, rough_bytes(command), landed)
+        request = Request(command, rough_bytes(command), landed)
         if self._flight_bytes + request.size_bytes > FLIGHT_BYTES_MAX:
             raise Busy(f"{self._flight_bytes} bytes of captures are on their way already")
         developer_id = command.developer_id
@@ -359,7 +344,7 @@ class Actors:
             actor = DeveloperActor(developer_id, self._context, self._acknowledged[developer_id])
             self._actors[developer_id] = actor
             self._nursery.start_soon(self._supervise, developer_id, actor)
-        actor.mailbox.post(request)
+        actor.post(request)
         self._flight_bytes += request.size_bytes
         return await request.reply()
 

@@ -1,4 +1,4 @@
-"""The one task that decides about people, teams and keys, and the directory that every request reads.
+"""The one place that decides about people, teams and keys, and the directory that every request reads.
 
 The directory is folded from the log at the start and changed only after an append has returned, so a revoked key
 fails on the very next request. A failed append may have committed: the log is read on before the next decision. Where
@@ -17,14 +17,13 @@ from aggregates.people import acts as people_acts
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
-from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Mailbox
+from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Turns
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
 
 FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
 FENCED_TRIES_MAX = 5  # how often a change of people is decided again because another node decided at the same time
-Order = tuple[PeopleAct, UUID | None]  # a command, and the member who gave it; None: the operator
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
 
 
@@ -49,22 +48,16 @@ class Administration:
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
         self._doubtful = False  # whether the log may hold more than the directory
-        full = "too many changes to people and keys wait already"
-        self._mailbox = Mailbox[Order, PeopleReply](MAILBOX_COMMANDS_MAX, full)
+        self._turns = Turns(MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry a command of a member, or the operator, out; returns once it is on disk.
 
         Raises what the journal raises.
         """
-        return await self._mailbox.send((command, by))
+        return await self._turns.take(partial(self._carry_out, command, by))
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        task_status.started()
-        await self._mailbox.work_through(self._carry_out)
-
-    async def _carry_out(self, order: Order) -> PeopleReply:
-        command, by = order
+    async def _carry_out(self, command: PeopleAct, by: UUID | None) -> PeopleReply:
         shared = self._store.shared is not None
         for _ in range(FENCED_TRIES_MAX):
             if self._doubtful or shared:

@@ -1,4 +1,4 @@
-"""The one task that publishes catalogs, and the snapshot that is served.
+"""The one place that publishes catalogs, and the snapshot that is served.
 
 A revision is validated before it is stored, and again when a process starts; the newest valid one is served.
 """
@@ -21,7 +21,7 @@ from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices import catalog as prices
 from aggregates.times import iso
-from svc.actors.actors import Clock, Mailbox
+from svc.actors.actors import Clock, Turns
 from svc.actors.administration import FENCED_TRIES_MAX
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Busy, Journal
@@ -156,10 +156,7 @@ class Catalog:
         self._clock = clock
         self._organizations = organizations
         self._source = source
-        full = "too many catalogs wait to be published already"
-        self._mailbox = Mailbox[prices.CatalogCommand, prices.CatalogReply](CATALOG_COMMANDS_MAX, full)
-        self.send = self._mailbox.send
-        """The reply to a command, once it is on disk. Raises what the journal raises."""
+        self._turns = Turns(CATALOG_COMMANDS_MAX, "too many catalogs wait to be published already")
         self._started = trio.Event()
         self._served: prices.Served | None = None
         self._served_source: str | None = None
@@ -171,9 +168,9 @@ class Catalog:
         self._loaded()
         return self._served
 
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        task_status.started()
-        await self._mailbox.work_through(self._carry_out)
+    async def send(self, command: prices.CatalogCommand) -> prices.CatalogReply:
+        """Return once it is on disk. Raises what the journal raises."""
+        return await self._turns.take(partial(self._carry_out, command))
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network."""

@@ -26,7 +26,7 @@ from projections.facts.reports import OpenReport, asked_before, open_reports
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports import ReportInput, report_sections
-from svc.actors.actors import Mailbox
+from svc.actors.actors import Turns
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, EventStore, StoreUnavailable
@@ -221,13 +221,11 @@ class Backfills:
         self._rebuilding = rebuilding
         self._ended: dict[UUID, backfills.BackfillStatus] = {}
         self._building: dict[UUID, events.BackfillRequested] = {}  # those that the newest build is for
-        full = "too many backfills are asked for at once"
-        self._mailbox = Mailbox[events.BackfillRequested, backfills.BackfillReply](BACKFILL_COMMANDS_MAX, full)
-        self.send = self._mailbox.send
-        """Begin one, or join the one that runs. Raises what the journal raises."""
+        self._turns = Turns(BACKFILL_COMMANDS_MAX, "too many backfills are asked for at once")
 
-    async def run(self) -> None:
-        await self._mailbox.work_through(self._carry_out)
+    async def send(self, asked: events.BackfillRequested) -> backfills.BackfillReply:
+        """Begin one, or join the one that runs. Raises what the journal raises."""
+        return await self._turns.take(partial(self._carry_out, asked))
 
     async def newest_first(self) -> list[backfills.BackfillRecord]:
         topics = (events.BackfillRequested.TOPIC, events.BackfillCompleted.TOPIC)

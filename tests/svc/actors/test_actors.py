@@ -293,7 +293,6 @@ async def test_what_was_decided_although_it_was_said_to_have_failed_is_known_to_
     journal = Journal(store, threaded=False)
     administration = Administration(store, journal, FixedClock(1))
     await nursery.start(journal.run)
-    await nursery.start(administration.run)
     with pytest.raises(StoreUnavailable):
         await administration.send(organization)
     assert administration.directory.all(Organization) == []

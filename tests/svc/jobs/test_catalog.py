@@ -70,7 +70,6 @@ class House:
         catalog = Catalog(self.store, journal, self.clock, lambda: {ACME}, self.source)
         async with trio.open_nursery() as nursery:
             await nursery.start(journal.run)
-            await nursery.start(catalog.run)
             yield catalog
             nursery.cancel_scope.cancel()
 
