@@ -29,6 +29,7 @@ from aggregates.times import iso
 from projections.facts.facts import ARRIVALS_MAX
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
+from svc_http.records import Arrival, Refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,24 +70,6 @@ async def beside(taken: CpuTime, size_bytes: int, work: Callable[[], T]) -> T:
 
 
 # --- what each developer's agents sent lately, and what was refused ----------------------------------------------
-
-
-class Arrival(msgspec.Struct, frozen=True):
-    """What an agent sent of one kind."""
-
-    source: str
-    signal: str
-    last_at: str
-    requests: int
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """Something that was refused, whole or in part."""
-
-    at: str
-    path: str
-    status: int  # below 300: the rest of it was taken
-    message: str
 
 
 class Arrivals:

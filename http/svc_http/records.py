@@ -27,6 +27,24 @@ def _first_of(days: int) -> str:
     return (datetime.now(UTC).astimezone().date() - timedelta(days=days - 1)).isoformat()
 
 
+class Arrival(msgspec.Struct, frozen=True):
+    """What an agent sent of one kind."""
+
+    source: str
+    signal: str
+    last_at: str
+    requests: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Something that was refused, whole or in part."""
+
+    at: str
+    path: str
+    status: int  # below 300: the rest of it was taken
+    message: str
+
+
 class DeveloperShown(Developer, frozen=True, kw_only=True):
     """A developer, and how far they have come."""
 

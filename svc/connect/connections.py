@@ -1,6 +1,5 @@
 """What connects an agent: kept on this machine, and its intake asked with a developer's key."""
 
-import email.utils
 import re
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope
 from svc.connect.changes import Append, FileReceipt, Put, Refused
 from svc.hook import machine
 from svc.outward import Answer, answered, reason_in
+from svc_http.records import Arrival, Refusal
 
 SECONDS = 10.0  # how long one answer may take
 HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing by then is no intake
@@ -96,27 +96,13 @@ class KeyRefused(Mendable):
     """The server does not take the key; the message quotes it."""
 
 
-class _Arrival(msgspec.Struct):
-    source: str
-    signal: str
-    last_at: str
-    requests: int
-
-
-class _Refusal(msgspec.Struct):
-    at: str
-    path: str
-    status: int
-    message: str
-
-
 class Config(msgspec.Struct):
     """What an intake wants of its clients, and what it has had from this key's owner since it started."""
 
     capture: Capture = Capture()
     arrivals_since: str | None = None  # None: an older svc, which does not tell
-    arrivals: list[_Arrival] = []
-    refusals: list[_Refusal] = []
+    arrivals: list[Arrival] = []
+    refusals: list[Refusal] = []
 
 
 def checked_url(text: str) -> str:
@@ -143,9 +129,11 @@ class Server:
         answer = self.asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status != 200 or answer.content.strip() != b"ok":
             raise NotAnswered(f"{self.url}/health says {answer.status} {said(answer)[:80]!r}, not ok")
+        from email.utils import parsedate_to_datetime  # late: most commands of this machine ask no server its time
+
         told, now = answer.headers.get("Date"), time.time()
         try:
-            there = now if told is None else email.utils.parsedate_to_datetime(told).timestamp()
+            there = now if told is None else parsedate_to_datetime(told).timestamp()
         except (ValueError, OverflowError):
             there = 0.0
         if there <= DAY_SECONDS:

@@ -20,7 +20,8 @@ from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.bodies import FRAME_BYTES_MAX, HttpError, accepted, decoded, found, json_reply
 from svc_http.params import ByKey, time_sent
-from svc_http.ports import Arrival, Refusal, beside
+from svc_http.ports import beside
+from svc_http.records import Arrival, Refusal
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
