@@ -25,43 +25,10 @@ class Entry(NamedTuple):
     hidden: bool = False
 
 
-COMMANDS = {  # in the order of the help
-    "init": Entry("serving", "Set up a folder without serving it."),
-    "serve": Entry("serving", "Run the server; an empty folder is set up first."),
-    "connect": Entry("connecting", "Have an agent send what it does."),
-    "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
-    "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
-    "hook": Entry("connecting", "What an agent's hooks call; nothing to type by hand."),
-    "review": Entry("review", "Let your own agent judge what is open about your work."),
-    "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
-    "open": Entry("people", "Open the pages in a browser, without a key."),
-    "score": Entry("scoring", "Show how many of your goals were reached, and what would help most."),
-    "goals": Entry("scoring", "List your newest goals, and whether each was reached."),
-    "why": Entry("scoring", "Explain what was concluded of GOAL, and from what."),
-    "wrong": Entry("scoring", "Say otherwise than what was judged of GOAL; the score follows."),
-    "habits": Entry("scoring", "Show which of the seven habits your prompts have."),
-    "cost": Entry("scoring", "Show what your goals cost, by model; what has no price is told."),
-    "mcp": Entry("scoring", "Answer an agent's questions about your own work, by MCP."),
-    "org": Entry("people", "Organizations and their settings."),
-    "developer": Entry("people", "Developers, their profiles, and how far each has come."),
-    "member": Entry("people", "Who belongs to an organization, and as what."),
-    "team": Entry("people", "Teams: who sees whose sums."),
-    "key": Entry("people", "Keys with which agents and people reach the server."),
-    "audit": Entry("people", "Print who changed what when: people, keys, teams, settings."),
-    "catalog": Entry("replaying", "What models cost by list price, revision by revision."),
-    "replay": Entry("replaying", "Build every score anew from the log, or prove them (--check)."),
-    "backfill": Entry("replaying", "Judge again what started in a range of days."),
-    "import": Entry("importing", "Import sessions that agents have kept on this machine."),
-    "grade": Entry("demo", "Grade one prompt: the habits it shows or misses, and why."),
-    "backup": Entry("serving", "Copy everything to TARGET, also while the server runs."),
-    "restore": Entry("serving", "Put a backup into an empty folder, every byte checked."),
-    "verify": Entry("serving", "Check the log, the scores and the archive."),
-    "export": Entry("serving", "Write all data of DEVELOPER into TARGET, a new folder."),
-    "forget": Entry("serving", "Take the texts of DEVELOPER away for good; counts stay."),
-    "retention": Entry("serving", "Take away now what has outlived its organization's retention."),
-    "demo": Entry("demo", "Show the scores of two imaginary developers."),
-    "build-views": Entry("replaying", "Build the views anew from the log.", hidden=True),
-}
+COMMANDS: dict[str, Entry] = {}  # in the order of the help
+for _line in Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines():
+    _name, _module, _summary = _line.split(maxsplit=2)
+    COMMANDS[_name] = Entry(_module, _summary, hidden=_name == "build-views")
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_C
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import is_zone_name
-from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
+from svc_http.bodies import ErrorBody
 from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
 from svc_http.routing import Plain, Route
 
@@ -24,16 +24,6 @@ _REF = "#/components/schemas/{name}"
 _BODIES = ("Body", "Change", "Document")  # whole bodies; their parts are what no answer leads to
 _ID_IN_PATH = re.compile(r"<([^>]+)>")
 _REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
-_ERROR_HEADERS: dict[str, dict[str, Any]] = {
-    "401": {"WWW-Authenticate": {"schema": {"type": "string", "const": "Bearer"}}},
-    "429": {"Retry-After": {"description": "In seconds.", "schema": {"type": "integer", "minimum": 1}}},
-    "503": {
-        "Retry-After": {
-            "description": "In seconds; left out where trying again would not help.",
-            "schema": {"type": "integer", "const": RETRY_AFTER_SECONDS},
-        }
-    },
-}
 _JSON_MEDIA = "application/json"
 _Ways = list[dict[str, list[str]]]
 _KEY: _Ways = [{"bearer": []}, {"apiKey": []}]
@@ -51,6 +41,10 @@ class _Words(msgspec.Struct, frozen=True):
     errors: dict[str, str]
     chapters: dict[str, str]  # how a path begins → the chapter that it stands in; the first that fits
     credentials: dict[str, dict[str, str]]
+    error_headers: dict[str, dict[str, Any]]
+    answered: dict[str, Schema]  # what is true of a field of an answer, and checked of one of a body
+    sent: dict[str, Schema]
+    json: Schema
 
 
 _WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Words)
@@ -79,7 +73,7 @@ def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: st
         "servers": list(servers.values()),
         "paths": paths,
         "components": {
-            "schemas": types.components | {"Json": _JSON, "Timezone": _TIMEZONE},
+            "schemas": types.components | {"Json": _WORDS.json, "Timezone": _TIMEZONE},
             "responses": {status: types.error(status) for status in _WORDS.errors},
             "securitySchemes": _WORDS.credentials,
         },
@@ -122,7 +116,7 @@ class _Types:
     def error(self, status: str) -> dict[str, Any]:
         about = _WORDS.errors[status]
         shown = {"code": 404 if status == "other" else int(status), "message": about}
-        headers = _REQUEST_ID | _ERROR_HEADERS.get(status, {})
+        headers = _REQUEST_ID | _WORDS.error_headers.get(status, {})
         return {"description": about, "headers": headers, "content": self.content(ErrorBody, shown)}
 
 
@@ -203,55 +197,29 @@ _TIMEZONE: Schema = {
 _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
-_LETTER: Schema = {"enum": [*RUBRIC_LADDER, "N/A"]}
-_IDS = (
-    *("sub_session_id", "score_v3_sub_session_id", "subSessionId", "promptId", "rework_of", "key_id"),
-    *("organization_id", "developer_id", "developerId", "team_id", "membership_id", "team_membership_id"),
-)
-_ANSWERED: dict[str, Schema] = dict.fromkeys(_IDS, _ID) | {
-    "letter_grade": _LETTER,
+_ANSWERED = _WORDS.answered | {
+    "letter_grade": {"enum": [*RUBRIC_LADDER, "N/A"]},
     "grade": {"enum": list(RUBRIC_LADDER)},
     "intent_class": _INTENT,
     "intentClass": _INTENT,
     "judge_status": {"enum": list(get_args(JudgeStatus))},
-    "title_source": {"enum": ["heuristic", "rubric", "user_edited"]},
     "trivia_reason": {"enum": list(get_args(TriviaReason))},
-    "period_start": _TIME,
-    "timestamp": _TIME,
 }
 """Field of an answer → what is true of it wherever it stands."""
 
 _SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
-_NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
 _NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
 _NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
-_JSON_REF: Schema = {"$ref": "#/components/schemas/Json"}
-_JSON_FIELDS: Schema = {"propertyNames": _NO_NUL, "additionalProperties": _JSON_REF}
-_JSON: Schema = {
-    "title": "Json",
-    "description": "Any JSON value without NUL in its texts.",
-    "anyOf": [
-        {"type": ["null", "boolean", "number"]},
-        {"type": "string", **_NO_NUL},
-        {"type": "array", "items": _JSON_REF},
-        {"type": "object", **_JSON_FIELDS},
-    ],
-}
 _SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
-_SENT: dict[str, Schema] = dict.fromkeys(_SENT_TIMES, _SENT_TIME) | {
+_SENT = _WORDS.sent | {
+    **dict.fromkeys(_SENT_TIMES, _SENT_TIME),
     "name": _NAMED,
     "display_name": _NAMED,
-    "timezone": {"$ref": "#/components/schemas/Timezone"},
     "email": {"maxLength": EMAIL_CHARACTERS_MAX, "pattern": EMAIL.pattern.join(("^(", ")?$"))},
     "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
     "date": {"format": "date", "pattern": YEARS},
-    "prompt_text": _NOT_BLANK,
-    "metadata": {"type": ["object", "null"], **_JSON_FIELDS},
-    "title": _NOT_BLANK,
-    "field": {"enum": ["boundary", "completion", "rollback", "label"]},
-    "payload": _JSON_FIELDS,
 }
 """Field of a body → what the route checks beyond the type."""
 
@@ -279,7 +247,7 @@ def _field(facets: Schema, schema: Schema) -> Schema:
     if not schema or schema.get("type") == "object":
         return schema | {key: value for key, value in facets.items() if key != "pattern"}
     if schema.get("pattern") == r"\S":  # as a route checks it: NUL is refused before, for every text of a body
-        return schema | _NOT_BLANK
+        return schema | _WORDS.sent["title"]
     if schema.get("type") == "string" and "enum" not in schema:
         return facets | schema if "pattern" in schema or "format" in schema else schema | facets
     if "anyOf" in schema:
