@@ -96,6 +96,8 @@ def verdict_of(data: dict[str, Any]) -> dict[str, Any]:
         {"habit": "goal_explicit", "quote": "words of nobody" if "distrust" in str(data) else data["prompt"][:20]}
     ]
     habits = ["scope_bounded", "references_concrete", "context_sufficient", "plan_first", "verification_requested"]
+    if "misshape" in str(data):
+        return {"intent": "epic", "confidence": 0.8}
     said = {"intent": "feature", "confidence": 0.8, **dict.fromkeys(habits, False), "goal_explicit": True}
     return said | {"root_cause_oriented": None, "quotes": quotes}
 

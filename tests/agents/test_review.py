@@ -28,12 +28,16 @@ def judged(request: pytest.FixtureRequest) -> Iterator[tuple[str, House]]:
     with ExitStack() as more:
         house = house_of(request.param, more)
         house.connect(request.param, "--judge")
-        for number, text in enumerate((ASK, HOSTILE)):
-            file = house.var.with_name(f"s{number}.jsonl")
-            file.write_text("".join(json.dumps(line) + "\n" for line in worked(f"s{number}", text)))
-            house.svc("import", "claude-code", str(file), "--var", str(house.var))
+        imports(house, ASK, HOSTILE)
         wait_until(lambda: len(open_now(house)) == 4, "what is open about two goals")
         yield request.param, house
+
+
+def imports(house: House, *texts: str) -> None:
+    for text in texts:
+        file = house.var.with_name(f"{text[:6].strip()}.jsonl")
+        file.write_text("".join(json.dumps(line) + "\n" for line in worked(file.stem, text)))
+        house.svc("import", "claude-code", str(file), "--var", str(house.var))
 
 
 def worked(session: str, text: str) -> Iterator[dict[str, Any]]:
@@ -104,3 +108,14 @@ def test_the_budget_is_kept(judged: tuple[str, House]) -> None:
     with pytest.raises(AssertionError, match=re.escape("the day's budget of 12,500 tokens is used up")):
         house.svc("review", "--with", agent, "--budget", "12500")
     assert len(open_now(house)) == (2 if agent != "copilot" else 3)
+
+
+def test_what_it_makes_up_is_refused(judged: tuple[str, House]) -> None:
+    """Words of nobody, and a shape that nobody asked for: that question stays open, and the rest goes on."""
+    agent, house = judged
+    imports(house, f"distrust me. {ASK}", f"misshape it. {ASK}")
+    wait_until(lambda: len(open_now(house)) == 8, "what is open about four goals")
+    report = json.loads(house.svc("review", "--with", agent, "--json").stdout)
+    assert (report["answered"], report["refused"], report["stopped"]) == (6, 2, None), report
+    assert [each["kind"] for each in open_now(house)] == ["rubric", "rubric"]
+    assert len(house.get("/v1/score_v3/realtime/sub-sessions")) == 4

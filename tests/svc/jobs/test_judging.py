@@ -17,7 +17,7 @@ from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.acts import ChangeOrganization
 from aggregates.reading.verdicts import BooleanName, Bounds
-from aggregates.records.record import Record
+from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
@@ -64,12 +64,18 @@ class Court:
         await self.house.prompt(text, session=session)
         await self.level()
 
-    async def works(self, text: str = ASK, session: str = "s1") -> None:
+    async def works(self, text: str = ASK, session: str = "s1", ran: str | None = None) -> None:
         await self.asks(text, session)
-        about = self.owner | {"agent_session_id": session, "source": "claude-code", "decoder_version": 1, "words": ""}
-        at_us = self.clock.now_us()
-        edit = Record(record_id=f"{session}/{at_us}", at_us=at_us, kind="tool", tool="Edit", ok=True, lines_added=20)
-        await self.service.send(CaptureRecords(**about, records=(edit,)))
+        at_us, table = self.clock.now_us(), TextPool()
+        calls: list[dict[str, Any]] = [{"tool": "Edit", "lines_added": 20}]
+        calls += [] if ran is None else [{"tool": "Bash", "command": table.add(ran)}]
+        usual: dict[str, Any] = {"kind": "tool", "ok": True}
+        records = tuple(
+            Record(record_id=f"{session}/{begun_us}", at_us=begun_us, **usual, **each)
+            for begun_us, each in enumerate(calls, at_us)
+        )
+        about: dict[str, Any] = {"agent_session_id": session, "source": "claude-code", "decoder_version": 1}
+        await self.service.send(CaptureRecords(**self.owner, **about, words=table.words, records=records))
         await self.level()
 
     async def settles(self) -> None:

@@ -10,7 +10,9 @@ from aggregates.event import Done, Refused
 from aggregates.people.acts import ChangeOrganization
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.ports import AgentAnswer, OpenQuestion
-from tests.svc.jobs.test_judging import ASK, Court, opened
+from tests.support.model_server import model_server
+from tests.svc.jobs.test_judging import ASK, MINUTE_US, Court, opened
+from tests.svc.jobs.test_nodes import together, two_nodes
 
 HABITS = ("scope_bounded", "references_concrete", "context_sufficient", "plan_first", "verification_requested")
 FEATURE: dict[str, Any] = {
@@ -71,6 +73,22 @@ async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Pat
         assert {(each.agent, each.judge) for each in court.answers()} == {("claude-code", "agent:claude-code/haiku")}
 
 
+@pytest.mark.parametrize(("ran", "word"), [("pytest", None), (None, "No, it still does not work")])
+async def test_nobody_is_asked_about_an_evident_ending(tmp_path: Path, ran: str | None, word: str | None) -> None:
+    """Neither one's own agent nor the text model: the check that the prompt named, or a person, has said it."""
+    async with opened(tmp_path) as court:
+        await court.works(ran=ran)
+        court.clock.advance(MINUTE_US)
+        if word is not None:
+            await court.asks(word)
+        await court.settles()
+        ((_, complete, *_),) = await rows(court)
+        assert complete == (word is None)
+        assert {each.kind for each in await asked(court)} == {"rubric"}
+        await court.looks()
+        assert {each.kind for each in court.answers()} == {"rubric"}
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
@@ -105,3 +123,21 @@ async def test_what_is_not_open_is_refused_by_name_and_withheld_texts_leave_noth
         await court.service.administer(order)
         assert isinstance(await court.service.review_questions(court.scope, 20), Refused)
         assert isinstance(await answered(court, question, says(question)), Refused)
+
+
+async def test_a_question_of_one_node_is_answered_at_another(shared_store: str, tmp_path: Path) -> None:
+    """Both then hold the same verdict, and neither takes a second answer."""
+    with model_server() as server:
+        async with two_nodes(tmp_path, shared_store) as houses:
+            first, second = (Court(house, server) for house in houses)
+            await first.works()
+            await first.settles()
+            for question in await asked(first):
+                await together(*houses)
+                assert await answered(second, question, says(question)) == Done(True)
+            await together(*houses)
+            assert await rows(first) == await rows(second)
+            assert [await court.judges() for court in (first, second)] == [["agent:claude-code/haiku"]] * 2
+            assert [await asked(court) for court in (first, second)] == [[], []]
+            assert isinstance(await answered(first, question, says(question)), Refused)
+        assert server.received == []
