@@ -68,21 +68,14 @@ class TurnWords(msgspec.Struct, frozen=True):
     pasted: str
     response: str | None
 
-    @property
-    def asked(self) -> str | None:
-        """So much of the prompt as is told where another one is judged."""
-        return None if self.prompt is None else self.prompt[:CONTEXT_CHARACTERS_MAX]
-
-    def exchange(self) -> dict[str, Any]:
-        """What was asked and answered. The end of an answer says more than its beginning."""
+    def exchange(self, characters_max: int = CONTEXT_CHARACTERS_MAX) -> dict[str, Any]:
+        """So much of what was asked, and how it was answered: the end of an answer says more than its beginning."""
         answer = None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:]
-        return {"asked": self.asked, "answer_ended": answer}
+        return {"asked": None if self.prompt is None else self.prompt[:characters_max], "answer_ended": answer}
 
-    def course(self) -> dict[str, Any]:
-        return {
-            **self.exchange(),
-            "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],
-        }
+    def course(self, characters_max: int = CONTEXT_CHARACTERS_MAX) -> dict[str, Any]:
+        observed = [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED]
+        return {**self.exchange(characters_max), "observed": observed[-EARLIER_MAX * 4 :]}
 
 
 def unjudged(
@@ -141,35 +134,22 @@ def _gaps(reader: Reader, scope: Scope, session: str, wanted: QuestionBounds) ->
 
 
 def gap_payloads(gaps: Sequence[Gap], words: Mapping[int, TurnWords]) -> Iterator[tuple[list[Gap], dict[str, Any]]]:
-    """As many of the gaps as fit into one question, in the order of the turns, then the next ones.
-
-    `words`: by the number of the turn in its session, in order.
-    """
+    """All gaps in one question, or halves where that is too large. `words`: by the turn's number in its session."""
     by_turn = {gap.turn.turn_id: gap for gap in gaps}
-    part, payload = list[Gap](), dict[str, Any]()
-    for each in words.values():
-        gap = by_turn.get(each.turn.turn_id)
-        if gap is None or not each.prompt:
-            continue
-        longer = _gap_payload([*part, gap], words)
-        if part and (len(part) >= GAPS_MAX or len(msgspec.json.encode(longer)) > GAPS_BYTES_MAX):
-            yield part, payload
-            part, longer = [], _gap_payload([gap], words)
-        part, payload = [*part, gap], longer
-    if part:
+    numbers = [number for number, each in words.items() if each.turn.turn_id in by_turn and each.prompt]
+    part = [by_turn[words[number].turn.turn_id] for number in numbers]
+    shown = {turn.turn_id for gap in part for turn in _shown(gap)}
+    turns = [
+        {"turn": number, **each.course(GAP_CHARACTERS_MAX if number in numbers else CONTEXT_CHARACTERS_MAX)}
+        for number, each in words.items()
+        if each.turn.turn_id in shown
+    ]
+    payload, half = {"turns": turns, "gaps": numbers}, len(part) // 2
+    if len(part) > GAPS_MAX or (half and len(msgspec.json.encode(payload)) > GAPS_BYTES_MAX):
+        yield from gap_payloads(part[:half], words)
+        yield from gap_payloads(part[half:], words)
+    elif part:
         yield part, payload
-
-
-def _gap_payload(gaps: Sequence[Gap], words: Mapping[int, TurnWords]) -> dict[str, Any]:
-    asked, shown = {gap.turn.turn_id for gap in gaps}, {turn.turn_id for gap in gaps for turn in _shown(gap)}
-    turns, numbers = list[dict[str, Any]](), list[int]()
-    for number, each in words.items():
-        if each.turn.turn_id in shown:
-            turns.append({"turn": number, **each.course()})
-        if each.turn.turn_id in asked:
-            turns[-1]["asked"] = (each.prompt or "")[:GAP_CHARACTERS_MAX]
-            numbers.append(number)
-    return {"turns": turns, "gaps": numbers}
 
 
 def _shown(gap: Gap) -> tuple[Turn, ...]:
@@ -200,7 +180,7 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
     if open_to and not _answered(reader.db, "outcome", last, wanted, captures):
         shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]
         following = neighbour(reader.db, last, ">")
-        asked = None if following is None else _words(reader, [following])[0].asked
+        asked = None if following is None else _words(reader, [following])[0].exchange()["asked"]
         course = {"turns": [each.course() for each in shown], "next": asked}
         yield Question("outcome", scope, (About(last.agent_session_id, last.capture_id, captures),), course)
 

@@ -151,8 +151,11 @@ def _carried() -> Path | None:
 
 def _program() -> list[str]:
     """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
-    if _carried() is not None:
-        return [str(machine.state_folder() / "bin" / HOOK_PROGRAM)]
+    return _whole_program() if _carried() is None else [str(machine.state_folder() / "bin" / HOOK_PROGRAM)]
+
+
+def _whole_program() -> list[str]:
+    """With every command, which the hook's own program has not."""
     script = Path(sys.executable).with_name("svc")
     return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
 
@@ -166,16 +169,14 @@ def _mcp_program(api: str | None) -> tuple[str, ...]:
     """Raises `Refused`."""
     if find_spec("mcp") is None:
         raise Refused("--mcp has the agent start svc mcp, which needs an extra: pip install 'coding-agent-mirror[mcp]'")
-    own = program() if getattr(sys, "frozen", False) else _program()
-    return (*own, "mcp", *(() if api is None else ("--api", connections.checked_url(api))))
+    return (*_whole_program(), "mcp", *(() if api is None else ("--api", connections.checked_url(api))))
 
 
 def _judge_program(agent: AgentName, model: str | None, budget: int) -> tuple[str, ...]:
     """Raises `Refused`."""
     Judge(agent, model).check()
-    own = program() if getattr(sys, "frozen", False) else _program()
     chosen = () if model is None else ("--model", model)
-    return (*own, "review", "--with", agent, *chosen, "--budget", str(budget))
+    return (*_whole_program(), "review", "--with", agent, *chosen, "--budget", str(budget))
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def review(agent: AgentName | None, model: str | None, limit: int, budget: int, 
         print_json(report)
     else:
         spent = reviewing.Spent.today()
-        refused = f", {report.refused} were refused: {spent.failure}" if report.refused else ""
+        refused = f", {report.refused} refused: {spent.failure}" if report.refused else ""
         cost = f"{report.tokens:,} tokens, {spent.tokens:,} of {budget:,} today"
         say(f"{judge.agent} ({judge.model}) answered {report.answered} questions{refused}; {cost}")
     if report.stopped is not None:

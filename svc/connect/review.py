@@ -298,13 +298,8 @@ def _asked(server: Server, judge: Judge, question: Question, spent: Spent, repor
     spent.keep()
     if failure is None:
         read, written = reply.tokens or (0, 0)
-        body: dict[str, object] = {
-            "id": question.id,
-            "agent": judge.agent,
-            "model": judge.model,
-            "answer": reply.answer,
-        }
-        body |= {"input_tokens": read, "output_tokens": written}
+        body: dict[str, object] = {"id": question.id, "agent": judge.agent, "model": judge.model}
+        body |= {"answer": reply.answer, "input_tokens": read, "output_tokens": written}
         answer = server.asked("POST", "/v1/review/answers", body, SERVER_SECONDS)
         if answer.status == 403:
             raise Refused(said(answer))

@@ -142,6 +142,7 @@ def judged(
             asked = {each["turn"]: each["asked"] for each in sent["turns"] if each["turn"] in sent["gaps"]}
             gaps = answers.believed_gaps(boundary, asked)
             verdicts = [{"confidence": each.confidence, "boundary": each.new_topic} for each in gaps]
+    verdicts[0] |= {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
     events = [
         JudgeAnswered(
             received_at_us=now_us,
@@ -156,8 +157,6 @@ def judged(
         )
         for about, verdict in zip(question.about, verdicts, strict=True)
     ]
-    used = {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens}
-    events[0] = msgspec.structs.replace(events[0], **used)
     by = events[0].model if agent is None else events[0].judge
     stream = answer_stream(question.scope.developer_id, question.kind, by, answer.version, digest)
     return [NewEvent(stream, number, event) for number, event in enumerate(events, 1)]

@@ -105,8 +105,8 @@ def test_it_goes_on_after_it_was_killed(judged: tuple[str, House]) -> None:
 
 def test_the_budget_is_kept(judged: tuple[str, House]) -> None:
     agent, house = judged
-    with pytest.raises(AssertionError, match=re.escape("the day's budget of 12,500 tokens is used up")):
-        house.svc("review", "--with", agent, "--budget", "12500")
+    with pytest.raises(AssertionError, match=re.escape("the day's budget of 14,500 tokens is used up")):
+        house.svc("review", "--with", agent, "--budget", "14500")
     assert len(open_now(house)) == (2 if agent != "copilot" else 3)
 
 
