@@ -11,9 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Literal, TextIO
 
 import msgspec
@@ -50,34 +51,39 @@ class Finding(msgspec.Struct, frozen=True):
     to_do: str | None = None
 
 
+@cache
+def _findings() -> dict[str, tuple[str, Level, str] | tuple[str, Level, str, str]]:
+    return msgspec.toml.decode(get_data(__name__, "findings.toml") or b"", type=dict[str, Any])
+
+
+def found(name: str, /, **differs: object) -> Finding:
+    what, level, *words = _findings()[name]
+    return Finding(what, level, *(each.format(**differs) for each in words))
+
+
 def examine(connection: StoredConnection) -> Iterator[Finding]:
-    again = f"svc connect {connection.agent} --url {connection.url} --key …"
+    again, url = f"svc connect {connection.agent} --url {connection.url} --key …", connection.url
     for receipt in connection.files:
         yield from _settings(connection, receipt, again)
     target = Target(connection.agent, connection.url, connection.key, ())
     files = plans(target, connection.scope, Path(connection.folder))
-    outranking = list(elsewhere(connection.agent, connection.scope, files))
-    for why in outranking:
-        yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
-    if not outranking:
-        yield Finding("address", "ok", f"nothing here outranks these settings: all goes to {connection.url}")
+    outranking = [
+        found("elsewhere", why=why, again=again) for why in elsewhere(connection.agent, connection.scope, files)
+    ]
+    yield from outranking or [found("address", url=url)]
     yield from _hooks(connection, again)
     match connection.agent:
         case "claude-code":
             yield from _plugins(connection)
         case "codex":
             if untrusted := list(untrusted_hooks(connection)):
-                text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
-                yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
+                yield found("untrusted", events=", ".join(untrusted))
             kept = connection_file(connection.name)
             connected = time.time() - kept.stat().st_mtime if kept.exists() else 0.0
             if (background_codex_since(processes()) or 0) > connected + 1:
-                text = "a Codex in the background has run since before it was connected, with the settings of that time"
-                yield Finding("restart", "warning", text, "codex app-server daemon restart")
+                yield found("background")
         case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
-            text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
-            to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
-            yield Finding("key", "warning", text, to_do)
+            yield found("other_env", path=path)
     yield from _server(connection, again)
     yield from map(partial(_mcp, again), connection.tool_servers())
     yield from _outbox(connection)
@@ -91,96 +97,70 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         document = held.document(path)
         changed = {".".join(each.path): each for each in receipt.changes if not each.stands(document.get(each.path))}
     except Refused as error:
-        yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
+        yield found("unreadable", path=path, error=error, again=again)
         return
-    if held.data is None:
-        yield Finding("settings", "wrong", f"{path} is gone", f"write it again: {again}")
-    elif changed:
-        lost = f"{path} has lost or changed: {', '.join(changed)}"
-        yield Finding("settings", "wrong", lost, f"write them again: {again}")
-    else:
-        yield Finding("settings", "ok", f"{path} is as it was written")
+    name = "file_gone" if held.data is None else "changed" if changed else "written"
+    yield found(name, path=path, names=", ".join(changed), again=again)
     if (held.mode or 0) & (stat.S_IRWXG | stat.S_IRWXO) and connection.key.encode() in (held.data or b""):
-        yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
+        yield found("open_to_others", path=path)
 
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     """Whether the command that the hooks run is still there, and whether the agent runs hooks at all."""
     first = next(connection.hooks(), None)
     if first is None:
-        alone = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
-        yield Finding("hooks", "ok", alone)
+        yield found("no_hooks")
         return
     command = shlex.split(first[1].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
     gone = [each for each in command if os.path.isabs(each) and not os.path.exists(each)]
     if gone or shutil.which(command[0]) is None:
-        text = f"{[*gone, command[0]][0]}, which the hooks run, is gone"
-        yield Finding("hooks", "wrong", text, f"write them again: {again}")
+        yield found("hook_gone", gone=[*gone, command[0]][0], again=again)
     else:
-        yield Finding("hooks", "ok", f"the hooks run {shlex.join(command)}")
+        yield found("hooks", command=shlex.join(command))
     for path in dict.fromkeys(path for path, _ in connection.hooks()):
         if value_in(path, ("disableAllHooks",)) is True or value_in(path, ("hooksConfig", "enabled")) is False:
-            to_do = "take disableAllHooks, or hooksConfig.enabled = false, out of it"
-            yield Finding("hooks", "warning", f"hooks are switched off in {path}", to_do)
+            yield found("hooks_off", path=path)
 
 
 def _plugins(connection: StoredConnection) -> Iterator[Finding]:
     hooks = any(connection.hooks())
     for name in capturing_plugins(Path(connection.folder)):
-        if hooks:
-            text = f"the plugin {name} captures prompts as well as the hooks that svc wrote"
-            to_do = f"svc connect claude-code --no-hooks --url {connection.url} --key …"
-            yield Finding("plugin", "warning", text, to_do)
-        elif name.startswith("svc@") and not plugin_finds_svc(config_folder()):
-            text = f"the plugin {name} finds no svc, so it captures nothing"
-            yield Finding("plugin", "wrong", text, "put svc on the PATH, or connect again: its place is noted then")
-        else:
-            yield Finding("plugin", "ok", f"the plugin {name} captures prompts and answers")
+        alone = name.startswith("svc@") and not plugin_finds_svc(config_folder())
+        yield found("plugin_twice" if hooks else "plugin_alone" if alone else "plugin", name=name, url=connection.url)
 
 
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
-    to_do = "start svc serve there, or connect to the intake that its first line names"
-    server = Server(connection.url, connection.key)
+    silent, server = "no_server", Server(connection.url, connection.key)
     try:
         ahead = server.health()
-        yield Finding("server", "ok", f"{connection.url} answers")
-        if abs(ahead) <= CLOCK_SECONDS_MAX:
-            yield Finding("clock", "ok", "this machine's clock and the server's agree")
-        else:
-            off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
-            text = f"this machine's clock is {off} the server's"
-            yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
-        to_do = "check that the address is an intake's, not the API's"
+        yield found("server", url=connection.url)
+        side = "ahead of" if ahead > 0 else "behind"
+        yield found("clock" if abs(ahead) <= CLOCK_SECONDS_MAX else "clock_off", seconds=abs(ahead), side=side)
+        silent = "no_intake"
         told = server.config()
-        yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
+        yield found("key", start=connection.key[:8])
         yield round_trip(server, ahead)
         if told.arrivals_since is None:
             raise NotAnswered(f"{connection.url} is an older svc, which does not tell what arrived")
         yield from _arrivals(told, connection.agent)
     except KeyRefused as error:
-        yield Finding("key", "wrong", str(error), f"svc key issue makes another; then: {again}")
+        yield found("key_refused", error=error, again=again)
     except NotAnswered as error:
-        yield Finding("server", "wrong", str(error), to_do)
+        yield found(silent, error=error)
 
 
 def _arrivals(told: Config, agent: str) -> Iterator[Finding]:
     """What came from this agent, by signal; what came from others that svc does not know; what was refused."""
-    since, silent = f"since the server started at {told.arrivals_since}", True
+    since = f"since the server started at {told.arrivals_since}"
     for each in told.arrivals:
-        if each.source == agent:
-            silent = False
-            text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
-            yield Finding("arrived", "ok", text)
-        elif each.source.startswith("unknown agent"):  # what the server calls one whose telemetry it cannot read
-            text = f"{each.source} sends {each.signal}, last at {each.last_at}: svc cannot read it, and scores nothing"
-            yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
-    if silent:
-        to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
-        yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
+        if each.source == agent or each.source.startswith("unknown agent"):  # whose telemetry the server cannot read
+            name = "arrived" if each.source == agent else "unknown_agent"
+            yield found(name, since=since, **msgspec.structs.asdict(each))
+    if all(each.source != agent for each in told.arrivals):
+        yield found("silent", agent=agent, since=since)
     for refusal in told.refusals:
         taken = "in part" if refusal.status < 300 else f"with {refusal.status}"
-        text = f"{refusal.path} was refused {taken} at {refusal.at}: {refusal.message}"
-        yield Finding("refused", "warning", text, "nothing, if it does not repeat; else mend what the sender sends")
+        yield found("refused", taken=taken, **msgspec.structs.asdict(refusal))
 
 
 def round_trip(server: Server, ahead: float) -> Finding:
@@ -191,11 +171,9 @@ def round_trip(server: Server, ahead: float) -> Finding:
     begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
         if server.has_record(mark, begin):
-            took = (time.monotonic() - begun) * 1000
-            return Finding("capture", "ok", f"a test record was captured and read back in {took:.0f} ms")
+            return found("captured", took_ms=(time.monotonic() - begun) * 1000)
         time.sleep(READ_BACK_SECONDS)
-    text = "a test record was taken, but is not there when it is read back"
-    return Finding("capture", "wrong", text, "look into the server's log: its tables may be building anew")
+    return found("not_captured")
 
 
 def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
@@ -218,8 +196,6 @@ def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
 def _mcp(again: str, server: dict[str, Any]) -> Finding:
     """What the agent's server of MCP answers, started as the agent starts it, when one tool is called."""
     command = server["command"] if isinstance(server["command"], list) else [server["command"], *server["args"]]
-    shown, to_do = shlex.join(command), f"start it yourself to see why; it needs the extra `mcp`. Then: {again} --mcp"
-
     try:
         is_good, text = _asked_by_mcp(command)
     except Exception as error:  # whatever the library raises: what is wrong is with the server
@@ -227,41 +203,34 @@ def _mcp(again: str, server: dict[str, Any]) -> Finding:
         while isinstance(why, BaseExceptionGroup):
             why = why.exceptions[0]
         is_good, text = False, str(why) or "nothing came in time"
-    level: Level = "ok" if is_good else "wrong"
-    return Finding("mcp", level, f"{shown} answers: {text[:MCP_CHARACTERS_SHOWN]}", None if is_good else to_do)
+    told = {"command": shlex.join(command), "text": text[:MCP_CHARACTERS_SHOWN], "again": again}
+    return found("tools" if is_good else "no_tools", **told)
 
 
 def _judge(connection: StoredConnection) -> Iterator[Finding]:
     if connection.judge:
         spent, at_most = Spent.today(), int(connection.judge[-1])
-        text = f"{connection.agent} judges your work when a session ends: {spent.tokens:,} of {at_most:,} tokens today"
-        yield Finding("judge", "ok", text)
+        yield found("judge", agent=connection.agent, spent=spent.tokens, at_most=at_most)
         with contextlib.suppress(NotAnswered, KeyRefused, msgspec.DecodeError):  # what is wrong there is said above
             server = Server(connection.url, connection.key)
             judged = msgspec.json.decode(server.answer("GET", "/v1/review/verdicts"), type=dict[str, int])
-            text = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in judged.items())
-            yield Finding("judge", "ok", f"verdicts on your work came from: {text}")
+            counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in judged.items())
+            yield found("verdicts", counts=counts)
         if spent.failure is not None:
-            yield Finding("judge", "warning", f"it judged last with trouble: {spent.failure}", "svc review tries again")
+            yield found("judge_trouble", failure=spent.failure)
 
 
 def _outbox(connection: StoredConnection) -> Iterator[Finding]:
     outbox = Outbox(connection_folder(connection.name))
     waiting, notes = outbox.waiting(), outbox.notes()
-    if waiting:
-        failure = notes.get("failure") or {}
-        why = f"; the last try failed: {failure['what']}" if failure.get("what") else ""
-        text = f"{len(waiting)} captures wait in {outbox.folder}{why}"
-        yield Finding("outbox", "warning", text, "the next hook sends them once the above is right; nothing is lost")
-    else:
-        yield Finding("outbox", "ok", "nothing waits to be sent")
+    failure = (notes.get("failure") or {}).get("what")
+    why = f"; the last try failed: {failure}" if failure else ""
+    yield found("waiting" if waiting else "nothing_waits", count=len(waiting), folder=outbox.folder, why=why)
     if given_up := outbox.given_up():
-        text = f"{given_up} captures were given up: too many waited, or for too long"
-        yield Finding("outbox", "warning", text, "svc import brings in what the agent's own transcripts hold")
+        yield found("given_up", count=given_up)
     for letter in notes.get("dead", ()):
-        at = iso(int(letter["at"]) * 1_000_000)
-        text = f"the server refused a capture for good: {letter['path']} {letter['id'] or ''} {letter['status']}, {at}"
-        yield Finding("refused", "warning", text, "nothing, unless it repeats: then report it, with these words")
+        about = {"path": letter["path"], "id": letter["id"] or "", "status": letter["status"]}
+        yield found("refused_for_good", at=iso(int(letter["at"]) * 1_000_000), **about)
 
 
 def value_in(path: Path, keys: Keys) -> Any:
