@@ -25,12 +25,11 @@ from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
 
-class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
+class ForgetDeveloper(Command, frozen=True, kw_only=True):
     """Forget a developer: their texts go for good, what was counted stays."""
 
 
-SentCommand = captures.AnyCapture | EditTitle | captures.CompleteSetup | ForgetDeveloper  # what comes as bytes, too
-AnyCommand = SentCommand | Override | reports.ReportEvent
+AnyCommand = captures.AnyCapture | EditTitle | captures.CompleteSetup | ForgetDeveloper | Override | reports.ReportEvent
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:

@@ -121,7 +121,7 @@ def unpacked(data: bytes) -> tuple[int, ...]:
     return unpack(f"<{len(data) // 8}q", data)
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
+class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A wish of one developer; it may be refused."""
 
     organization_id: UUID

@@ -141,16 +141,19 @@ class RunningService(ports.Service):
         return usable_digester(self.vault, scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
-        # One who is far ahead of the views is held back a moment, so that what others write is shown soon.
-        wanted = self.actors.far_back(command.developer_id)
-        if wanted > self.projector.position and self.projector.is_level:
-            with trio.move_on_after(AHEAD_SECONDS):
-                await self.projector.wait_for(wanted)
+        if self.actors.several:  # what others write is shown soon
+            await self.held_back(command.developer_id)
         reply = await self.actors.send(command)
         self.instruments.metrics.carried_out(command, reply)
         if isinstance(command, ReportRequested | ReportCancelled):
             self.reports.note(command)
         return reply
+
+    async def held_back(self, developer_id: UUID) -> None:
+        wanted = self.actors.far_back(developer_id)
+        if wanted > self.projector.position and self.projector.is_level:
+            with trio.move_on_after(AHEAD_SECONDS):
+                await self.projector.wait_for(wanted)
 
     async def note_uses(self) -> None:
         """Write down when keys and browsers were used, again and again; what cannot be written now is tried again."""

@@ -32,7 +32,7 @@ class CaptureCommand(Command, frozen=True, kw_only=True):
     """Take in what an agent or a plugin reports."""
 
 
-class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prompt"):
+class CapturePrompt(CaptureCommand, frozen=True, kw_only=True):
     """Take a prompt as received. `prompt_id` comes from the client's event id, or is random where there is none."""
 
     prompt_id: UUID
@@ -52,7 +52,7 @@ class CapturePrompt(CaptureCommand, frozen=True, kw_only=True, tag="capture-prom
     unanswered: bool = False  # the file says that no answer came
 
 
-class CaptureResponse(CaptureCommand, frozen=True, kw_only=True, tag="capture-response"):
+class CaptureResponse(CaptureCommand, frozen=True, kw_only=True):
     """Take the response to a prompt; without an operation id only where the legacy selector allowed it."""
 
     prompt_id: UUID
@@ -72,7 +72,7 @@ class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True, tag="capture-records"):
+class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True):
     """Take a batch of records of one agent session; their spans point into `words`. The words are redacted already."""
 
     records: tuple[Record, ...]
@@ -81,7 +81,7 @@ class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True, tag="capture-reco
     signal: Literal["logs", "traces"] = "logs"
 
 
-class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True, tag="capture-metrics"):
+class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True):
     points: tuple[Point, ...]
     raw: str
 
@@ -89,7 +89,7 @@ class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True, tag="capture-metr
 AnyCapture = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics
 
 
-class CompleteSetup(Command, frozen=True, kw_only=True, tag="complete-setup"):
+class CompleteSetup(Command, frozen=True, kw_only=True):
     plugin_version: str
     key_prefix: str | None = None
 

@@ -25,7 +25,7 @@ from aggregates.turns.turn import CHANGE, REVERT, ModelUsage, Parts, Turn, taken
 # Commands about a sub-session: its title, and overrides of what was judged.
 
 
-class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
+class EditTitle(Command, frozen=True, kw_only=True):
     """Name the sub-session that holds this turn; no automatic title replaces it again."""
 
     turn_id: UUID
@@ -33,7 +33,7 @@ class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
     summary: str | None = None
 
 
-class Override(Command, frozen=True, kw_only=True, tag="override"):
+class Override(Command, frozen=True, kw_only=True):
     """A person says how it was, against what was judged: these facts, but for the time of receipt."""
 
     facts: tuple["OverrideEvent", ...]

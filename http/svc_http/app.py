@@ -7,7 +7,7 @@ import msgspec
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
-from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
+from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import new_listener
 from svc_http.pages import figures, goals, mine, signing
 from svc_http.pages import people as members
@@ -49,7 +49,7 @@ def build_intake(service: Service) -> QuartTrio:
 
 def build_api(service: Service) -> QuartTrio:
     """The private listener: reads, edits and administration."""
-    app = new_listener("api", service, CONTROL_BYTES_MAX)
+    app = new_listener("api", service, FRAME_BYTES_MAX)
     attach(app, service, by_credentials(caller_of_api), api_routes())
     attach(app, service, admit_to_pages, page_routes())
     app.config["ERROR_PAGE"] = partial(error_page, service)

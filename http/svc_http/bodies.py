@@ -23,7 +23,6 @@ RETRY_AFTER_SECONDS = 5  # what a full mailbox or an unwritable store asks a cli
 FRAME_BYTES_MAX = 4 * 1024 * 1024  # a body as sent, and again as unpacked; the contract's figure for the prompt routes
 EXPORT_BYTES_MAX = 16 * 1024 * 1024  # a telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB
 INLINE_BYTES_MAX = 64 * 1024  # bodies that are decoded on the loop: a few milliseconds at most
-CONTROL_BYTES_MAX = 16 * 1024 * 1024  # commands from the command line come in batches
 BODIES_BYTES_MAX = 48 * 1024 * 1024  # all together while they arrive and are worked on: slow senders fill no memory
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
@@ -102,9 +101,6 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
 
 
-_LARGE = re.compile(rb"\xcf[\x80-\xff]")  # how msgpack begins an integer from 2^63 on; Greek letters begin so as well
-
-
 def check_content_type(request: Request, expected: str) -> None:
     """Raises `HttpError` 415. None counts as the right one."""
     sent = request.headers.get("Content-Type", expected)
@@ -149,20 +145,6 @@ class Body:
             return await beside(self.cpu, len(sent.data), of_sent)
         with self.cpu:
             return of_sent()
-
-    async def msgpack(self, decoder: msgspec.msgpack.Decoder[T]) -> T:
-        """The same for msgpack, which only the command line sends."""
-        check_content_type(self._request, "application/msgpack")
-        data = (await self.sent(CONTROL_BYTES_MAX)).unpacked(CONTROL_BYTES_MAX)
-        try:
-            value = decoder.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise HttpError(400, f"the request body is not the msgpack that was expected: {error}") from error
-        if _LARGE.search(data):
-            for _, leaf in _leaves(msgspec.msgpack.decode(data)):
-                if isinstance(leaf, int) and leaf >= 2**63:
-                    raise HttpError(400, "the request body holds an integer of 2^63 or more; no table takes that")
-        return value
 
     async def sent(self, bytes_max: int) -> Sent:
         """As it was sent, and no more than the bound of it. Raises `HttpError`."""

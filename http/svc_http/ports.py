@@ -12,7 +12,7 @@ import trio
 
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Mendable, Refused, Reply, Scope
+from aggregates.event import Digester, Mendable, Refused, Reply, Scope, Unavailable
 from aggregates.judging.rubric import JudgeKind
 from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.decide import PeopleReply
@@ -34,6 +34,7 @@ from svc_http.records import Arrival, Refusal
 P = ParamSpec("P")
 T = TypeVar("T")
 
+COMMANDS_AT_ONCE = 64  # of many how many are on their way to the store
 REFUSALS_MAX = 8
 REFUSAL_CHARACTERS_MAX = 300
 SHORT_BYTES_MAX = 256 * 1024
@@ -301,9 +302,29 @@ class Service(ABC):
 
     # Writing: returns once it is on disk.
     send: Callable[[AnyCommand], Awaitable[Reply]]
+    held_back: Callable[[UUID], Awaitable[None]]  # waits a moment for views that lack much of what a developer sent
     start_backfill: Callable[[BackfillRequested], Awaitable[BackfillReply]]  # or joins the one that runs
     change_catalog: Callable[[CatalogCommand], Awaitable[CatalogReply]]
     refresh_catalog: Callable[[], Awaitable[Published]]  # raises `NotRefreshed`
+
+    async def send_all(self, commands: Sequence[AnyCommand]) -> list[Reply]:
+        """Many at once: one that cannot be stored keeps no other back. Raises the first `Unavailable` then."""
+        replies: dict[int, Reply] = {}
+        failures: list[Unavailable] = []
+
+        async def send(place: int) -> None:
+            try:
+                replies[place] = await self.send(commands[place])
+            except Unavailable as error:
+                failures.append(error)
+
+        for start in range(0, len(commands), COMMANDS_AT_ONCE):
+            async with trio.open_nursery() as nursery:
+                for place in range(start, min(start + COMMANDS_AT_ONCE, len(commands))):
+                    nursery.start_soon(send, place)
+            if failures:
+                raise failures[0]
+        return [replies[place] for place in range(len(commands))]
 
     @abstractmethod
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:

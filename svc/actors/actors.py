@@ -354,10 +354,14 @@ class Actors:
         return positions[-1] if positions else 0
 
     def far_back(self, developer_id: UUID) -> int:
-        """What the views must hold before one who is not alone goes on; 0 for most."""
+        """What the views must hold before one who is far ahead goes on; 0 for most."""
         positions = self._acknowledged.get(developer_id)
-        is_ahead = len(self._actors) > 1 and positions and len(positions) == AHEAD_EVENTS_MAX
-        return positions[0] if positions and is_ahead else 0
+        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one developer sends."""
+        return len(self._actors) > 1
 
     def waiting(self) -> Waiting:
         commands = sum(actor.waiting for actor in self._actors.values())

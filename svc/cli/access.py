@@ -1,7 +1,7 @@
 """How a command reaches the data: by the routes of administration, in this process or in the server that holds it."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -16,17 +16,14 @@ from svc.settings import Settings
 if TYPE_CHECKING:
     import httpx
 
-    from aggregates.decide import AnyCommand
-    from aggregates.event import Reply
 
 REMOTE_TIMEOUT_SECONDS = 60.0  # how long a command waits for one answer of the running server
 PAGE_RECORDS = 500  # records a command asks the running server for at once; the most a listing gives
 BUSY_TRIES = 12  # how often a command asks again when the running server says that it is busy: about a minute
 RETRY_AFTER_SECONDS_MAX = 5.0  # the longest pause, whatever the answer asks for; svc itself asks for five seconds
 SHOWN_CHARACTERS = 80  # of an unexpected answer
-REPLAY = "/v1/admin/control/replay"
+REPLAY, FORGET = "/v1/admin/control/replay", "/v1/admin/control/forget"
 NAMES_SHOWN = 10  # so many names stand in one sentence
-Send = Callable[["AnyCommand"], Awaitable["Reply"]]
 
 
 class NotReached(Mendable):
@@ -57,7 +54,7 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
                 transport = httpx.ASGITransport(app=cast(Any, build_api(service)))
                 headers = {"X-Internal-Secret": service.settings.internal_secret}
                 async with httpx.AsyncClient(transport=transport, base_url="http://svc", headers=headers) as client:
-                    yield Access(client, 1, service.send)
+                    yield Access(client, 1)
         return
     except FolderInUse:
         if not (var / SOCKET).exists():
@@ -76,11 +73,19 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
 class Access:
     """The routes of administration. People are named by their id or, where that is the only one, by their name."""
 
-    def __init__(self, client: "httpx.AsyncClient", tries: int = BUSY_TRIES, send: Send | None = None) -> None:
-        """`tries`: how often a busy server is asked; `send`: without a route, which doubles the time of an import."""
+    def __init__(self, client: "httpx.AsyncClient", tries: int = BUSY_TRIES) -> None:
+        """`tries`: how often a busy server is asked."""
         self._client = client
         self._tries = tries
-        self._send = send
+
+    async def answered(self, method: str, path: str, **arguments: Any) -> "httpx.Response":
+        """What a route answers, whatever its status. Raises `NotReached`."""
+        import httpx
+
+        try:
+            return await self._client.request(method, path, **arguments)
+        except httpx.HTTPError as error:
+            raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
 
     async def admin(self, method: str, path: str, **arguments: Any) -> "httpx.Response":
         """What a route answers. Raises `NotReached` where it refuses."""
@@ -88,10 +93,7 @@ class Access:
         import trio
 
         for left in reversed(range(self._tries)):
-            try:
-                answer = await self._client.request(method, path, **arguments)
-            except httpx.HTTPError as error:
-                raise NotReached(f"the running server does not answer: {error or type(error).__name__}") from error
+            answer = await self.answered(method, path, **arguments)
             if not left or answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
                 break
             wanted = answer.headers.get("Retry-After", "")  # a proxy may say it in another way, or not at all
@@ -102,16 +104,6 @@ class Access:
         """The JSON that a route answers; a body is sent as JSON."""
         answer = await self.admin(method, path, params=query, json=msgspec.to_builtins(body))
         return msgspec.json.decode(answer.content or b"null")
-
-    async def send(self, command: "AnyCommand") -> "Reply":
-        """Have a developer's command carried out."""
-        from aggregates.event import Reply
-
-        if self._send is not None:
-            return await self._send(command)
-        headers, body = {"Content-Type": "application/msgpack"}, msgspec.msgpack.encode([command])
-        answer = await self.admin("POST", "/v1/admin/control/capture", content=body, headers=headers)
-        return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
     async def listed(self, kind: str, **ids: str | None) -> list[Found]:
         """Every record of a kind, page by page, narrowed by the ids that are given."""

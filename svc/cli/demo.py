@@ -57,7 +57,7 @@ async def _demo(settings: Settings, keep: bool) -> None:
     console = Shown(highlight=False, soft_wrap=True)
     with held(settings.var_path):
         async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
-            keys, api = await _people(service, settings.var_path), addresses.api_url
+            keys, api = await _people(service, settings.var_path, addresses.intake_url), addresses.api_url
             for name, key in keys.items():
                 console.rule(f"[bold]{name}[/bold], the last 30 days")
                 for command in SHOWN:
@@ -70,18 +70,20 @@ async def _demo(settings: Settings, keep: bool) -> None:
                 await stop_signal()
 
 
-async def _people(service: "RunningService", var: Path) -> dict[str, str]:
-    from aggregates.telemetry.batches import Sender
+async def _people(service: "RunningService", var: Path, url: str) -> dict[str, str]:
+    from svc.cli.importing import intake
+    from svc.connect.connections import Server
     from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.importer import Log, import_into
+    from svc.importing.importer import import_into
     from svc.serving import initialize
     from svc_http.routes.people import new_key
 
     made = await initialize(service, var, "Demo team", "Ana")
     if made is None:
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
-    ana, ben = (Scope(made.organization_id, each) for each in (made.developer_id, uuid4()))
+    ben = Scope(made.organization_id, uuid4())
     key, issue = new_key(ben, name="demo")
+    keys = {"Ana": made.key, "Ben": key}
     for command in (
         CreateDeveloper(developer_id=ben.developer_id, display_name="Ben"),
         StartMembership(organization_id=ben.organization_id, developer_id=ben.developer_id),
@@ -92,11 +94,10 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
     now_us = time.time_ns() // 1_000
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         written = write_transcripts(Path(folder), now_us=now_us)
-        for name, scope in (("Ana", ana), ("Ben", ben)):
-            sender = Sender(scope, CLAUDE_CODE.source, service.vault.digester(scope.developer_id))
-            destination = Log(sender, service.send)
+        for name, whose in keys.items():
+            destination = intake(Server(url, whose), CLAUDE_CODE.source)
             await import_into(destination, CLAUDE_CODE, [written[name]], lambda *_: None, now_us=now_us)
-    return {"Ana": made.key, "Ben": key}
+    return keys
 
 
 @click.command(cls=Command, example='echo "fix the login" | svc grade')

@@ -2,10 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import partial
 from pathlib import Path
-from uuid import UUID
 
 import click
 import msgspec
@@ -14,8 +12,9 @@ from click.core import ParameterSource
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
 from svc.connect.connections import Server, checked_url, known_key
-from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Log, import_into
+from svc.importing.importer import ANSWER_SECONDS, FORMATS, PATH, Destination, ImportReport, import_into
 from svc.log.folder import SOCKET
+from svc.outward import Answer
 from svc.settings import Settings
 
 import_ = click.Group("import")
@@ -73,7 +72,7 @@ def _of_an_agent(
             report = run(_import, settings, agent, found, progress, developer, organization)
         else:
             now_us = time.time_ns() // 1_000
-            destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
+            destination = intake(Server(checked_url(url), key or known_key(url)), agent)
             report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
 
@@ -92,21 +91,32 @@ for _agent, _transcripts in FORMATS.items():
     )
 
 
+def intake(server: Server, agent: str) -> Destination:
+    """A server by its intake, with a developer's key."""
+    import trio
+
+    async def ask(body: bytes) -> Answer:
+        asked = partial(server.asked, "POST", PATH, msgspec.Raw(body), ANSWER_SECONDS)
+        return await trio.to_thread.run_sync(asked)
+
+    return Destination(server.url, ask, source=agent)
+
+
 async def _import(
     settings: Settings, agent: str, paths: Sequence[Path], progress: Callable[[int, int], None], *whose: str | None
 ) -> ImportReport:
-    from aggregates.event import Scope
-    from aggregates.telemetry.batches import Sender
     from svc.cli.access import reach
-    from svc.log.opening import open_log
 
     async with reach(settings) as access:
         member = await access.member(*whose)
-        scope = Scope(UUID(member["organization_id"]), UUID(member["developer_id"]))
-        store, vault = open_log(settings.place)
-        with closing(store):
-            sender = Sender(scope, agent, vault.digester(scope.developer_id))
-        destination, now_us = Log(sender, access.send), time.time_ns() // 1_000
+
+        async def ask(body: bytes) -> Answer:
+            headers = {"Content-Type": "application/json"}
+            answer = await access.answered("POST", "/v1/admin/control/import", content=body, headers=headers)
+            return Answer(answer.status_code, answer.content, answer.headers)
+
+        named = {name: member[name] for name in ("organization_id", "developer_id")}
+        destination, now_us = Destination("the server", ask, source=agent, **named), time.time_ns() // 1_000
         return await import_into(destination, FORMATS[agent], paths, progress, now_us=now_us)
 
 

@@ -15,7 +15,7 @@ from rich.panel import Panel
 
 from aggregates.ids import plain
 from svc.cli import Command, Found, common, no_collection
-from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
+from svc.cli.access import FORGET, REPLAY, Access, NotReached, chosen, reach
 from svc.log.folder import LOCK, held
 from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, single, typed
 from svc.settings import Settings
@@ -319,7 +319,7 @@ async def give(
     from svc.maintenance.texts import open_orders
 
     earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
-    await access.send(order)
+    await access.ask("POST", FORGET, order)
     ordered.set()
     try:
         while any(each.developer_id == order.developer_id for each in open_orders(store)):

@@ -4,32 +4,32 @@ Running it again adds nothing, since every id comes from the lines' own ids. An 
 left for the next run, its prompt apart.
 """
 
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.event import Reply
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, READER_VERSION, Exchange, NotTaken, Taken
-from svc.connect.connections import NotAnswered, Server, accepted, said
+from svc.connect.connections import NotAnswered, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import Format, Memory, TornLine, of_review
+from svc.importing.exchange import HEAD_BYTES, Format, Memory, TornLine, by_beginning, of_review
 from svc.importing.gemini import GEMINI
 from svc.importing.lines import lines_of
 from svc.outward import Answer
-
-if TYPE_CHECKING:
-    from aggregates.capture.events import AnyCapture
-    from aggregates.telemetry.batches import Sender
+from svc.process import single
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
+NEWEST_US = 30 * 86_400 * 1_000_000  # what began within so long is imported first
+_NAMES = re.compile(rb"(?<![0-9a-f])[0-9a-f]{8}(?![0-9a-f])")  # ids of sessions begin so, or end so where they are cut
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}  # by the agent's name
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
@@ -42,6 +42,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 class Sent(NamedTuple):
     exchange: Exchange
+    data: bytes  # the same as JSON
     file: str
     whole: bool  # of one that is still being written only the prompt is sent
 
@@ -68,10 +69,9 @@ class ImportReport:
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
-    def heard(self, waiting: deque[Sent], found: Iterable[Taken], largest: dict[str, tuple[int, ...]]) -> None:
-        """Count what became of those that waited longest; of each request the largest account so far."""
-        for taken in found:
-            exchange, file, whole = waiting.popleft()
+    def heard(self, sent: Iterable[Sent], found: Iterable[Taken], largest: dict[str, tuple[int, ...]]) -> None:
+        """Count what became of each; of each request the largest account so far."""
+        for (exchange, _, file, whole), taken in zip(sent, found, strict=True):
             self.created += taken.created
             self.corrected += taken.corrected
             self.known += taken.known
@@ -95,27 +95,8 @@ class ImportReport:
                 largest[f"answer:{exchange.prompt.line_id}"] = stand_in
 
 
-class Log(NamedTuple):
-    """Takes exchanges as commands, and answers what became of those that are on disk by now, in their order."""
-
-    sender: "Sender"
-    send: Callable[["AnyCapture"], Awaitable[Reply]]  # returns once it is on disk; waits where the actor is busy
-
-    async def take(self, exchange: Exchange) -> list[Taken]:
-        from aggregates.telemetry.batches import steps  # late: `svc import --help` waits for what stands above
-
-        taken = Taken()
-        for what, command in steps(exchange, self.sender):
-            if not taken.heard(what, await self.send(command)):
-                break
-        return [taken]
-
-    async def finish(self) -> list[Taken]:
-        return []
-
-
 PATH = "/v1/import"
-BODY_BYTES_MAX = 256 * KIB_BYTES  # of several exchanges: about a hundred, which are on disk within a second
+BODY_BYTES_MAX = 512 * KIB_BYTES  # of several exchanges: about a hundred, which are on disk within a second
 EXCHANGE_BYTES_MAX = 3 * MIB_BYTES  # a longer one is sent in pieces: the server takes no body over 4 MiB
 EXCHANGES_MAX = 500
 ANSWER_SECONDS = 120.0  # a server under load lets others through first
@@ -128,34 +109,25 @@ class _Imported(msgspec.Struct):
     exchanges: list[Taken]
 
 
-class Elsewhere:
-    """Another machine's server, over its intake, by a developer's key. Raises `NotAnswered`, `KeyRefused`."""
+class Destination:
+    """A server that takes exchanges. Raises `NotAnswered`, `KeyRefused`, and what `ask` raises."""
 
-    def __init__(self, server: Server, source: str) -> None:
-        self._server = server
-        self._source = source
-        self._waiting: list[bytes] = []
-        self._size_bytes = 0
+    def __init__(self, url: str, ask: Callable[[bytes], Awaitable[Answer]], **told: str) -> None:
+        """`ask` sends a body; `told`: what each body tells beside its exchanges."""
+        self._url, self._ask = url, ask
+        self._head = msgspec.json.encode(told)[:-1]
         self._was_there = False
 
-    async def take(self, exchange: Exchange) -> list[Taken]:
-        data, found = msgspec.json.encode(exchange), []
-        if self._size_bytes + len(data) > BODY_BYTES_MAX or len(self._waiting) >= EXCHANGES_MAX:
-            found = await self.finish()
-        if len(data) > EXCHANGE_BYTES_MAX and len(exchange.drafts) > BATCH_RECORDS_MAX:
-            return [*found, await self._in_pieces(exchange)]
-        self._waiting.append(data)
-        self._size_bytes += len(data)
-        return found
-
-    async def finish(self) -> list[Taken]:
-        waiting, self._waiting, self._size_bytes = self._waiting, [], 0
-        return await self._sent(waiting) if waiting else []
+    async def take(self, batch: Sequence[Sent]) -> list[Taken]:
+        """What became of each."""
+        if len(batch) == 1 and len(batch[0].data) > EXCHANGE_BYTES_MAX:
+            return [await self._in_pieces(batch[0].exchange)]
+        return await self._sent([each.data for each in batch])
 
     async def _in_pieces(self, exchange: Exchange) -> Taken:
         """Batch by batch, at the places where the server would cut."""
         whole, piece = Taken(), exchange
-        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
+        for start in range(0, max(1, len(exchange.drafts)), BATCH_RECORDS_MAX):
             piece = replace(piece, drafts=exchange.drafts[start : start + BATCH_RECORDS_MAX])
             (taken,) = await self._sent([msgspec.json.encode(piece)])
             whole.created += taken.created
@@ -170,33 +142,32 @@ class Elsewhere:
 
     async def _sent(self, exchanges: list[bytes]) -> list[Taken]:
         """What became of each. One that the server cannot take is refused by itself."""
-        body = b'{"source":"%s","exchanges":[%s]}' % (self._source.encode(), b",".join(exchanges))
-        answer = await self._answered(body)
+        answer = await self._answered(b'%s,"exchanges":[%s]}' % (self._head, b",".join(exchanges)))
         if answer.status in (400, 413) and len(exchanges) > 1:
             half = len(exchanges) // 2
             return await self._sent(exchanges[:half]) + await self._sent(exchanges[half:])
         if answer.status in (400, 413):
             return [Taken(refused=[NotTaken("exchange", said(answer))])]
         if answer.status == 404:
-            raise NotAnswered(f"{self._server.url} has no {PATH}: it is an older svc, or not the intake; upgrade it")
+            raise NotAnswered(f"{self._url} has no {PATH}: it is an older svc, or not the intake; upgrade it")
         try:
             found = msgspec.json.decode(accepted(answer, PATH), type=_Imported).exchanges
         except msgspec.DecodeError as error:
-            raise self._server.not_an_intake() from error
+            raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
         if len(found) != len(exchanges):
-            raise NotAnswered(f"{self._server.url} told of {len(found)} exchanges, and {len(exchanges)} were sent")
+            raise NotAnswered(f"{self._url} told of {len(found)} exchanges, and {len(exchanges)} were sent")
         return found
 
     async def _answered(self, body: bytes) -> Answer:
         """Asks again while the server is busy or away."""
         import trio
 
-        asked, tries = ("POST", PATH, msgspec.Raw(body), ANSWER_SECONDS), 0
+        tries = 0
         while True:
             tries += 1
             wait_seconds = min(2.0**tries, WAIT_SECONDS_MAX)
             try:
-                answer = await trio.to_thread.run_sync(self._server.asked, *asked)
+                answer = await self._ask(body)
             except NotAnswered:
                 if tries == TRIES or not self._was_there:  # who has never answered is not waited for
                     raise
@@ -207,12 +178,12 @@ class Elsewhere:
                 wanted = answer.headers.get("Retry-After", "")
                 wait_seconds = float(wanted) if wanted.isdecimal() else wait_seconds
                 if tries == TRIES or wait_seconds > WAIT_SECONDS_MAX:
-                    raise NotAnswered(f"{self._server.url} asks for a pause of {wait_seconds:.0f} s: {said(answer)}")
+                    raise NotAnswered(f"{self._url} asks for a pause of {wait_seconds:.0f} s: {said(answer)}")
             await trio.sleep(wait_seconds)
 
 
 async def import_into(
-    destination: Log | Elsewhere,
+    destination: Destination,
     transcripts: Format,
     paths: Sequence[Path],
     progress: Callable[[int, int], None],
@@ -222,38 +193,92 @@ async def import_into(
     """Import all files under folders, or single ones. Raises `FileNotFoundError`, and what the destination raises."""
     import trio
 
-    report, seen = ImportReport(), Memory()
-    waiting: deque[Sent] = deque()  # what became of these is not known yet
-    passed_over, largest = Counter[str](), dict[str, tuple[int, ...]]()
+    report, largest = ImportReport(), dict[str, tuple[int, ...]]()
     files = await trio.to_thread.run_sync(transcripts.files_under, paths)
-    for file in files:
+    parts = await trio.to_thread.run_sync(newest_first, files, now_us)
+    batches = _batches(_read(transcripts, parts, paths, now_us, report))
+    send, receive = trio.open_memory_channel[list[Sent]](0)
+
+    async def read_ahead() -> None:
+        """One body further, beside the loop: files are large and disks slow."""
+        async with send:
+            while batch := await trio.to_thread.run_sync(next, batches, None):
+                await send.send(batch)
+
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read_ahead)
+            async for batch in receive:
+                report.heard(batch, await destination.take(batch), largest)
+                progress(report.files, len(files))
+    except BaseExceptionGroup as error:
+        raise single(error) from None
+    report.passed_over, report.requests = dict(Counter(report.passed_over).most_common()), len(largest)
+    for name, counts in zip(_TOKENS, zip(*largest.values(), strict=True), strict=False):
+        report.tokens[name] = sum(counts)
+    progress(report.files, len(files))
+    return report
+
+
+def _read(
+    transcripts: Format, parts: Iterable[Sequence[Path]], paths: Sequence[Path], now_us: int, report: ImportReport
+) -> Iterator[Sent]:
+    """The exchanges of all files; each part is read as if it were imported by itself."""
+    passed_over = Counter[str]()
+    for seen, file in ((seen, file) for files in parts for seen in (Memory(),) for file in files):
         if of_review(file):
             passed_over["session of svc review"] += 1
             continue
         root = next((path for path in paths if path in file.parents), file.parent)
         name = str(file.relative_to(root) if len(paths) == 1 else file)
         reader, lines_before = transcripts.reader(file, name, seen), report.lines
-        exchanges = reader.read(lines_of(file, whole=file.suffix == transcripts.document))
         try:
-            # Files are large and disks slow: they are read beside the loop.
-            while exchange := await trio.to_thread.run_sync(next, exchanges, None):
+            for exchange in reader.read(lines_of(file, whole=file.suffix == transcripts.document)):
                 whole = exchange.finished or now_us - exchange.last_us >= QUIET_US
                 sent = replace(exchange, reader_version=READER_VERSION)
                 sent = sent if whole else replace(sent, answer=None, drafts=())
                 report.prompts += sent.prompt is not None
-                waiting.append(Sent(sent, name, whole))
-                report.heard(waiting, await destination.take(sent), largest)
-                report.lines = lines_before + reader.lines
-                progress(report.files, len(files))
+                yield Sent(sent, msgspec.json.encode(sent), name, whole)
         except OSError as error:
             report.torn.append(TornLine(name, 0, error.strerror or str(error)))
         report.lines = lines_before + reader.lines
         report.torn += reader.torn
         passed_over += reader.passed_over
+        report.passed_over = passed_over
         report.files += 1
-    report.heard(waiting, await destination.finish(), largest)
-    report.passed_over, report.requests = dict(passed_over.most_common()), len(largest)
-    for name, counts in zip(_TOKENS, zip(*largest.values(), strict=True), strict=False):
-        report.tokens[name] = sum(counts)
-    progress(report.files, len(files))
-    return report
+
+
+def _batches(found: Iterable[Sent]) -> Iterator[list[Sent]]:
+    """As many as one body may hold."""
+    batch, size_bytes = list[Sent](), 0
+    for sent in found:
+        if batch and (size_bytes + len(sent.data) > BODY_BYTES_MAX or len(batch) >= EXCHANGES_MAX):
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(sent)
+        size_bytes += len(sent.data)
+    if batch:
+        yield batch
+
+
+def newest_first(files: Sequence[Path], now_us: int) -> list[list[Path]]:
+    """The files that began lately, with all that may belong to them, and then the others; each in their order."""
+    names = {file: _names(file) for file in files}
+    lately = {file for file in files if by_beginning(file)[0] >= now_us - NEWEST_US}
+    while linked := _linked(lately, names):
+        lately |= linked
+    return [[file for file in files if (file in lately) == wanted] for wanted in (True, False)]
+
+
+def _linked(some: Collection[Path], names: Mapping[Path, Collection[bytes]]) -> set[Path]:
+    """Further files that name what these name: a parent, a fork, a sub-agent, the same session."""
+    theirs = {name for file in some for name in names[file]}
+    return {file for file, its_own in names.items() if file not in some and not theirs.isdisjoint(its_own)}
+
+
+def _names(file: Path) -> set[bytes]:
+    """Those in a file's name, and in its first line."""
+    told = "/".join(file.parts[-3:]).encode()
+    with suppress(OSError), file.open("rb") as stream:
+        told += b" " + stream.readline(HEAD_BYTES)
+    return {*_NAMES.findall(told)}

@@ -149,6 +149,8 @@ def values(kind: inspect.Type, leaf: Leaf, name: str = "") -> st.SearchStrategy[
             return st.tuples(*(values(each, leaf) for each in kind.item_types))
         case inspect.DictType():
             return st.dictionaries(values(kind.key_type, leaf), values(kind.value_type, leaf), max_size=3)
+        case inspect.NamedTupleType():
+            return st.tuples(*(values(each.type, leaf, each.name) for each in kind.fields))
     assert isinstance(kind, inspect.StructType)
     required = {each.name: values(each.type, leaf, each.name) for each in kind.fields if each.required}
     optional = {each.name: values(each.type, leaf, each.name) for each in kind.fields if not each.required}

@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse, CompleteSetup
-from aggregates.decide import AnyCommand
+from aggregates.capture.events import CaptureMetrics
 from aggregates.records.record import Point
-from aggregates.sub_sessions.sub_session import EditTitle
+from aggregates.telemetry.draft import Exchange
 from svc.hook.captures import AGENTS, captured
 from svc.hook.machine import Connection, OpenPrompt
 from tests.fuzz.mill import MILL, Mill, drawn_ids
@@ -170,11 +169,8 @@ async def test_a_duration_that_is_none_is_left_out(duration: object) -> None:
     assert (await MILL.empty().intake.post(found.letter.path, found.letter.body)).json == {}
 
 
-# --- every batch that the command line's types allow -----------------------------------------------------
+# --- every exchange that the importer's types allow --------------------------------------------------------
 
-COMMANDS_OF: tuple[type[AnyCommand], ...] = (
-    *(CapturePrompt, CaptureResponse, CaptureRecords, CaptureRecords, CaptureMetrics, EditTitle, CompleteSetup),
-)
 _HOUR_US = 3_600_000_000
 _INTEGERS = st.sampled_from([0, 1, 5, 900, 2**31, 2**53, 2**63 - 1, -1, -(2**63), 2**64 - 1]) | st.integers(0, 40)
 _TIMES = st.integers(0, 20).map(lambda step: NOW_US - 6 * _HOUR_US + step * _HOUR_US // 4) | _INTEGERS
@@ -197,47 +193,17 @@ def _leaf(kind: inspect.Type, name: str) -> st.SearchStrategy[Any] | None:
     return _TIMES if name.endswith("_us") and isinstance(kind, inspect.IntType) else _LEAVES.get(type(kind))
 
 
-def _of_ana(command: Any) -> AnyCommand:
-    found: AnyCommand = msgspec.structs.replace(command, organization_id=ACME, developer_id=ANA)
-    return found
+EXCHANGES = st.lists(values(inspect.type_info(Exchange), _leaf), min_size=1, max_size=3)
 
 
-async def batch(mill: Mill, commands: object) -> int:
-    headers = {"Content-Type": "application/msgpack"}
-    return (await mill.admin.post("/v1/admin/control/capture", msgspec.msgpack.encode(commands), headers)).status
-
-
-COMMANDS = st.one_of(*(values(inspect.type_info(kind), _leaf) for kind in COMMANDS_OF)).map(_of_ana)
-
-
-@examples(20)
-@given(st.lists(COMMANDS, min_size=1, max_size=6), st.randoms(use_true_random=False))
-async def test_what_the_command_line_may_send_can_be_replayed(commands: list[AnyCommand], chance: Random) -> None:
-    """200 with a reply to each, or 400."""
+@examples(60)
+@given(EXCHANGES, st.randoms(use_true_random=False))
+async def test_what_the_importer_may_send_can_be_replayed(exchanges: list[Any], chance: Random) -> None:
+    """200 with what became of each, or 400."""
     mill = MILL.empty()
-    assert await batch(mill, commands) in (200, 400)
+    answer = await mill.intake.post("/v1/import", msgspec.json.encode({"source": "codex", "exchanges": exchanges}))
+    assert answer.status in (200, 400)
     await mill.check(chance)
-
-
-@pytest.mark.parametrize("text", ["\u03c0\u03d1 in Greek", "plain"])
-async def test_an_integer_that_no_table_takes_is_refused(text: str) -> None:
-    """With the whole batch; letters whose bytes look like one are none."""
-    mill = MILL.empty()
-    common: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "source": text}
-    command = CapturePrompt(agent_session_id="s1", text=text, original_char_count=2**63 - 1, **common)
-    large = msgspec.structs.replace(command, original_char_count=2**63)
-    for sent, status in ((large, 400), (command, 200)):
-        assert await batch(mill, [sent]) == status
-        assert bool(mill.events) == (status == 200)
-
-
-@pytest.mark.parametrize("content", [{"output_tokens": 2**53}, {"elapsed_ms": 1e300}, {"cost_usd": 1e300}], ids=str)
-async def test_a_figure_no_response_can_have_is_refused(content: dict[str, float]) -> None:
-    """With the whole batch: rounded to a whole number, it would fit no event."""
-    mill = MILL.empty()
-    common = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "type": "capture-response"}
-    assert await batch(mill, [{**common, "content": content}]) == 400
-    assert not mill.events
 
 
 @pytest.mark.parametrize("origin", [-1, 0, 7])
@@ -253,6 +219,6 @@ async def test_a_point_whose_export_does_not_hold_it_is_shown_without_attributes
         raw="{}",
     )
     mill = MILL.empty()
-    assert await batch(mill, [command]) == 200
+    await mill.send(command)
     (shown,) = (await mill.api.get("/v1/telemetry/metrics")).json["records"]
     assert shown["attributes_json"] in (None, "{}")

@@ -1,9 +1,11 @@
 """Session files read and imported by a stand-in for a developer's actor, whichever agent's."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
+
+import msgspec
 
 from aggregates.capture.events import AnyCapture, PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
@@ -12,7 +14,9 @@ from aggregates.records.record import Record
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from svc.importing.exchange import Format, Memory, Reader
-from svc.importing.importer import FORMATS, ImportReport, Log, import_into
+from svc.importing.importer import FORMATS, Destination, ImportReport, Sent, import_into
+from svc.outward import Answer
+from svc_http.routes.capture import ImportBody, Imported, carried_out, made_of
 from tests.support.basics import ANA, named
 
 Send = Callable[[AnyCapture], Awaitable[Reply]]
@@ -45,8 +49,26 @@ SECOND = 1_000_000
 async def import_transcripts(
     transcripts: Format, path: Path, send: Send, progress: Progress, *, scope: Scope, digester: Digester, now_us: int
 ) -> ImportReport:
-    destination = Log(Sender(scope, transcripts.source, digester), send)
+    destination = destination_of(Sender(scope, transcripts.source, digester), send)
     return await import_into(destination, transcripts, [path], progress, now_us=now_us)
+
+
+def destination_of(sender: Sender, send: Send) -> Destination:
+    """A server that carries commands out by `send`."""
+
+    async def send_all(commands: Sequence[AnyCommand]) -> list[Reply]:
+        return [await send(cast(AnyCapture, each)) for each in commands]
+
+    async def ask(body: bytes) -> Answer:
+        made = made_of(msgspec.json.decode(body, type=ImportBody).exchanges, sender)
+        return Answer(200, msgspec.json.encode(Imported(await carried_out(made, send_all))), {})
+
+    return Destination("the server", ask, source=sender.source)
+
+
+async def take(sender: Sender, send: Send, exchange: Exchange) -> None:
+    """One exchange by itself, as whoever reads otherwise may send it."""
+    await destination_of(sender, send).take([Sent(exchange, msgspec.json.encode(exchange), "", True)])
 
 
 async def run(

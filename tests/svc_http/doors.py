@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from svc_http.app import api_routes, intake_routes, page_routes
-from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX, FRAME_BYTES_MAX
+from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.pages.door import FORM_BYTES_MAX, ByOperator, BySignIn
 from svc_http.params import ByKey, BySecret, Call
 from svc_http.routing import Route
@@ -25,7 +25,6 @@ OWN_BYTES = {
     "/v1/logs": EXPORT_BYTES_MAX,
     "/v1/metrics": EXPORT_BYTES_MAX,
     "/v1/traces": EXPORT_BYTES_MAX,
-    "/v1/admin/control/capture": CONTROL_BYTES_MAX,
     PATH: BODY_BYTES_MAX,
 }
 """Of the routes that read their bodies themselves."""
@@ -34,7 +33,8 @@ COST = {
     "/v1/logs": "50,000 records, cut in the lane with rests",
     "/v1/metrics": "50,000 points, cut in the lane with rests",
     "/v1/traces": "50,000 spans, cut in the lane with rests",
-    "/v1/import": "1,000 exchanges, each made in the lane",
+    "/v1/import": "1,000 exchanges, made in the lane",
+    "/v1/admin/control/import": "1,000 exchanges, made in the lane",
     PATH: "one tool, within 30 s; a grade of 32 KB in the lane",
     "/habits/grade": "a grade of 32 KB in the lane",
     "/openapi.json": "made once, in the lane",

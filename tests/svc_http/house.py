@@ -111,6 +111,9 @@ class House(ports.Service):
         state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))
         return state.prompt_id if isinstance(state, OperationClaimed) else None
 
+    async def held_back(self, developer_id: UUID) -> None:
+        """The views are never behind."""
+
     async def send(self, command: AnyCommand) -> Reply:
         self._fail()
         context = Context(now_us=self.clock_us, digester=DIGESTER, redaction=True)

@@ -37,7 +37,6 @@ from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.svc_http.browsing import FORM, carried_out
 from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal
-from tests.svc_http.routes.test_control import a_prompt
 
 
 class Row(NamedTuple):
@@ -354,7 +353,4 @@ def ask(row: Row, ids: Ids) -> Ask:
         return Ask(path, sent.encode() if row.method == "POST" else None, FORM)
     if row.path in ("/v1/logs", "/v1/metrics", "/v1/traces"):
         return Ask(path, _exports(ids.session, (NOW_US - HOUR) * 1_000)[row.path])
-    if row.path == "/v1/admin/control/capture":
-        command = msgspec.structs.replace(a_prompt(1), developer_id=BEN, agent_session_id="from the command line")
-        return Ask(path, msgspec.msgpack.encode([command]), {"Content-Type": "application/msgpack"})
     return Ask(path, msgspec.json.decode(sent) if sent else None)

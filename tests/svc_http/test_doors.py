@@ -52,8 +52,6 @@ async def test_no_door_takes_a_longer_body_than_its_row_tells(apps: dict[str, Qu
         told |= internal() if door.route.kind is BySecret else bearer()
         if door.listener == "page":
             told |= FORM | {"Cookie": "svc_session=ana's; operator_svc_session=theirs"}
-        elif "control/capture" in door.route.path:
-            told["Content-Type"] = "application/msgpack"
         answer = await knock(apps, door, b"{}", told)
         unknown = answer.status == 404 and "<" in door.route.path  # some look first for what they name
         refused = answer.status == (413 if door.listener == "intake" else 400) and b"larger than" in answer.body

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -12,14 +13,16 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.capture import events
 from aggregates.capture.decide import canonical_bytes, content_hash
+from aggregates.decide import AnyCommand
+from aggregates.event import Reply
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count
-from aggregates.telemetry.batches import Sender, steps
+from aggregates.telemetry.batches import Sender, Step, steps
 from aggregates.telemetry.draft import Exchange, Taken
 from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.bodies import FRAME_BYTES_MAX, HttpError, accepted, decoded, found, json_reply
-from svc_http.params import ByKey, time_sent
+from svc_http.params import ByKey, Call, time_sent
 from svc_http.ports import beside
 from svc_http.records import Arrival, Refusal
 from svc_http.routing import Routes
@@ -264,8 +267,7 @@ async def prism(call: ByKey) -> PrismScores:
     return PrismScores()
 
 
-# --- what `svc import --url` has read on another machine -------------------------------------------------------
-# The exchanges become the same commands as in an import beside the log, so a second run of either finds them known.
+# --- what `svc import` has read --------------------------------------------------------------------------------
 
 EXCHANGES_MAX = 1_000
 _MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_code": 999}  # what are no counts
@@ -285,16 +287,34 @@ _ABOUT = "Import exchanges of an agent's session files; each is on disk then, or
 
 @routes("POST /v1/import", _ABOUT)
 async def import_exchanges(call: ByKey, body: ImportBody) -> Imported:
-    await beside(call.body.cpu, FRAME_BYTES_MAX, partial(_check, body.exchanges))
-    sender, imported = Sender(call.scope, body.source, call.service.digester(call.scope)), list[Taken]()
-    for exchange in body.exchanges:
-        taken, following = Taken(), steps(exchange, sender)
-        # Taking secrets out of records takes processor time.
-        while step := await beside(call.body.cpu, FRAME_BYTES_MAX, partial(next, following, None)):
-            if not taken.heard(step.what, await call.service.send(step.command)):
-                break
-        imported.append(taken)
-    return Imported(imported)
+    return await imported(call, Sender(call.scope, body.source, call.service.digester(call.scope)), body)
+
+
+async def imported(call: Call, sender: Sender, body: ImportBody) -> Imported:
+    await call.service.held_back(sender.scope.developer_id)
+    # Taking secrets out of records takes processor time.
+    made = await beside(call.body.cpu, FRAME_BYTES_MAX, partial(made_of, body.exchanges, sender))
+    return Imported(await carried_out(made, call.service.send_all))
+
+
+def made_of(exchanges: list[Exchange], sender: Sender) -> list[list[Step]]:
+    _check(exchanges)
+    return [list(steps(exchange, sender)) for exchange in exchanges]
+
+
+async def carried_out(
+    made: list[list[Step]], send_all: Callable[[Sequence[AnyCommand]], Awaitable[list[Reply]]]
+) -> list[Taken]:
+    """All prompts first: an answer needs its own, and what another session had caused is not taken twice."""
+    taken = [Taken() for _ in made]
+    for prompts in (True, False):
+        pairs = zip(taken, made, strict=True)
+        following = [(each, step) for each, its in pairs if not each.repeated for step in its]
+        following = [(each, step) for each, step in following if (step.what == "prompt") == prompts]
+        replies = await send_all([step.command for _, step in following])
+        for (each, step), reply in zip(following, replies, strict=True):
+            each.heard(step.what, reply)
+    return taken
 
 
 def _check(exchanges: list[Exchange]) -> None:

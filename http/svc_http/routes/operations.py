@@ -7,17 +7,17 @@ from uuid import UUID
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.decide import ForgetDeveloper, SentCommand
-from aggregates.event import Reply, Scope
+from aggregates.decide import ForgetDeveloper
+from aggregates.event import Scope
 from aggregates.people.entry import principal
 from aggregates.prices import catalog
+from aggregates.telemetry.batches import Sender
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import ReplayStatus, Service, Status
+from svc_http.routes.capture import ImportBody, Imported, imported
 from svc_http.routing import Plain, Routes
 
-_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[SentCommand])
-_COMMANDS = Plain("application/msgpack", {})
 _TEXT = Plain("text/plain", {"type": "string"})
 _CONTROL = "/v1/admin/control"
 routes = Routes()
@@ -28,18 +28,29 @@ async def status(call: BySecret) -> Status:
     return await call.service.status()
 
 
-@routes(f"POST {_CONTROL}/capture", "Carry out commands of the command line.", answers=_COMMANDS, body=_COMMANDS)
-async def capture(call: BySecret) -> TrioResponse:
-    """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
-    commands = await call.body.msgpack(_COMMANDS_DECODER)
-    for command in commands:
-        if isinstance(command, ForgetDeveloper):
-            continue  # mostly it is somebody who has left
-        if principal(call.service.directory, Scope(command.organization_id, command.developer_id)) is None:
-            who = f"developer {command.developer_id} is no current member of organization {command.organization_id}"
-            raise HttpError(400, f"{who}; nothing was stored")
-    replies: list[Reply] = [await call.service.send(command) for command in commands]
-    return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
+class ImportFor(ImportBody, kw_only=True):
+    organization_id: UUID
+    developer_id: UUID
+
+
+@routes(f"POST {_CONTROL}/import", "Import what the command line has read of a developer's session files.")
+async def import_for(call: BySecret, body: ImportFor) -> Imported:
+    scope = Scope(body.organization_id, body.developer_id)
+    if principal(call.service.directory, scope) is None:
+        who = f"developer {scope.developer_id} is no current member of organization {scope.organization_id}"
+        raise HttpError(400, f"{who}; nothing was stored")
+    return await imported(call, Sender(scope, body.source, call.service.digester(scope)), body)
+
+
+class ForgetBody(msgspec.Struct):
+    organization_id: UUID
+    developer_id: UUID
+
+
+@routes(f"POST {_CONTROL}/forget", "Order that the texts of a developer be destroyed, who may have left.", status=204)
+async def forget(call: BySecret, body: ForgetBody) -> None:
+    order = ForgetDeveloper(organization_id=body.organization_id, developer_id=body.developer_id)
+    accepted(await call.service.send(order))
 
 
 @routes(f"POST {_CONTROL}/replay", "Build the scores anew.", status=202)

@@ -1,27 +1,23 @@
 """What agents export as OTLP JSON: a small export is cut on the loop, all others beside it."""
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Event
 from typing import Any
 
-import trio
-
-from aggregates.event import Refused, Unavailable
+from aggregates.event import Refused
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in, without_rest
 from aggregates.telemetry.export import Export, Faults
 from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, Sent, check_content_type, gunzip
 from svc_http.params import ByKey
-from svc_http.ports import Service, beside
+from svc_http.ports import beside
 from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 16 * 1024  # unpacked, cut on the loop: one of e-mail addresses alone takes 15 ms, a usual one 1 ms
 RECORDS_MAX = 50_000  # of one export; real ones have 500 to 10,000, and the smallest possible ones need gigabytes
 VALUES_MAX = 1_000_000  # of one export, each some 70 bytes while it is cut; real ones have one for 30 bytes
-COMMANDS_AT_ONCE = 64  # how many commands of an export are on their way to the store
 UNBROKEN_SECONDS = 0.03  # so long an export is cut without a rest: nearly all are done by then
 SLICE_SECONDS = 0.005
 REST_SECONDS = 0.004
@@ -81,7 +77,10 @@ async def _take(call: ByKey, signal: Signal) -> Faults:
     else:
         rough_bytes = EXPORT_BYTES_MAX if sent.is_gzip else len(sent.data)
         made = await beside(call.body.cpu, rough_bytes, partial(_cut, export, sent))
-    await _send_all(service, made, export.faults)
+    # After a 503 the client sends it again, and what is on disk is known then.
+    for each, reply in zip(made, await service.send_all([each.command for each in made]), strict=True):
+        if isinstance(reply, Refused):
+            export.faults.add(f"agent session {each.command.agent_session_id!r}", _FOREIGN, each.records)
     for source in sorted(export.senders):
         service.arrivals.took(scope.developer_id, source, signal, means.received_us)
     return export.faults
@@ -106,32 +105,6 @@ _FOREIGN = (
     "it belongs to another developer, and nothing of it was stored. Agent session ids are unique: check that the agent "
     "is set up with its own key"
 )
-
-
-async def _send_all(service: Service, made: Sequence[PreparedCommand], faults: Faults) -> None:
-    """Every command is on disk or was refused. Raises `Unavailable` where one is neither: the client sends it again,
-    and what is on disk is known then."""
-    failures: list[Unavailable] = []
-
-    async def send(each: PreparedCommand) -> None:
-        try:
-            reply = await service.send(each.command)
-        except Unavailable as error:
-            failures.append(error)
-            return
-        if isinstance(reply, Refused):
-            faults.add(f"agent session {each.command.agent_session_id!r}", _FOREIGN, each.records)
-
-    for start in range(0, len(made), COMMANDS_AT_ONCE):
-        piece = made[start : start + COMMANDS_AT_ONCE]
-        if len(piece) == 1:
-            await send(piece[0])
-        else:
-            async with trio.open_nursery() as nursery:
-                for each in piece:
-                    nursery.start_soon(send, each)
-        if failures:
-            raise failures[0]
 
 
 def _enter(signal: Signal) -> None:

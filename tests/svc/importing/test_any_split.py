@@ -29,7 +29,7 @@ from projections.scores.activity import files
 from projections.sub_sessions.detail import prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import realtime
 from projections.telemetry.usage import analytics
-from svc.importing.importer import FORMATS
+from svc.importing.importer import FORMATS, NEWEST_US
 from tests.support import chats, rollouts, transcripts
 from tests.support.catalogs import lookup, snapshot
 from tests.support.facts import ANA, DIGESTER, Placed, project, reader
@@ -37,7 +37,8 @@ from tests.support.imported import SECOND, TEN_O_CLOCK_US, Actor, import_transcr
 from tests.support.otlp import log, logs, taken
 from tests.support.tables import lines_of
 
-LATER_US = TEN_O_CLOCK_US + 30 * 86_400 * SECOND
+LATER_US = TEN_O_CLOCK_US + 1_800 * SECOND + NEWEST_US
+"""When some files began within the newest days, and others did not."""
 SPLITS = os.environ.get("SVC_SPLITS")  # how many of each, made up anew; else a few, always the same
 PHASES = tuple(Phase) if SPLITS else (Phase.generate,)  # who looks for faults has them made small
 OTHER = "22222222-2222-4333-8444-555555555555"

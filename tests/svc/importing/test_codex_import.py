@@ -12,7 +12,7 @@ from aggregates.event import Words
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from projections.derive.sessions import session_turns
-from svc.importing.importer import FORMATS, Log
+from svc.importing.importer import FORMATS
 from tests.support import imported
 from tests.support.facts import ANA, DIGESTER, Placed, project
 from tests.support.imported import NEXT_DAY_US, SECOND, TEN_O_CLOCK_US, Actor, captured, import_transcripts, records
@@ -192,9 +192,8 @@ async def test_a_thread_is_one_in_however_many_files_it_stands(
 async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> None:
     """It named lines by their numbers, and lost those of a second file that had a number twice."""
     file, actor = write(tmp_path, [meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)]), Actor()
-    log = Log(Sender(ANA, "codex", DIGESTER), actor.send)
     for each in imported.read("codex", file.read_bytes(), file.name):
-        await log.take(as_of_old(each))
+        await imported.take(Sender(ANA, "codex", DIGESTER), actor.send, as_of_old(each))
     old = await told_by(actor)
     report = await import_transcripts(FORMATS["codex"], tmp_path, actor.send, lambda *_: None, **MEANS)
     assert (await told_by(actor), report.refused) == (old, [])

@@ -18,6 +18,7 @@ from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from projections.derive.sessions import session_turns
 from svc.importing import lines as transcript_lines
 from svc.importing.exchange import of_review
+from svc.importing.importer import NEWEST_US, newest_first
 from tests.support import imported
 from tests.support.basics import BEN
 from tests.support.facts import Placed, project
@@ -122,6 +123,18 @@ async def test_a_turn_that_a_fork_left_in_its_middle_counts_once(tmp_path: Path,
     assert sorted((turn.work.tool_calls, turn.response is not None) for turn in turns) == [(0, False), (2, True)]
 
 
+def test_the_newest_days_come_first_with_all_that_they_go_on_from(tmp_path: Path) -> None:
+    """In time order; a session of long ago comes along where a new one names it, and its sub-agents with it."""
+    ids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(5)]
+    lines = {f"p/{id}.jsonl": user(f"u{place}", place * 3_600, "go", sessionId=id) for place, id in enumerate(ids)}
+    lines[f"p/{ids[0]}/subagents/agent-a1.jsonl"] = user("s1", 5, "look", sessionId=ids[0])
+    files = [write(tmp_path, name, each) for name, each in lines.items()]
+    last_us = imported.TEN_O_CLOCK_US + 4 * 3_600_000_000 + NEWEST_US
+    assert newest_first(files, last_us) == [files[4:5], [*files[:4], files[5]]]
+    write(tmp_path, f"p/{ids[4]}.jsonl", lines[f"p/{ids[4]}.jsonl"] | {"forkedFrom": {"sessionId": ids[0]}})
+    assert newest_first(files, last_us) == [[files[0], *files[4:]], files[1:4]]
+
+
 async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> None:
     actor = Actor()
     side = {"isSidechain": True, "agentId": "a1"}
@@ -151,8 +164,8 @@ async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeyp
     monkeypatch.setattr(Path, "open", refuse)
     report = await run(tmp_path, actor)
     named = [(torn.file, torn.line) for torn in report.torn]
-    assert named == [("locked.jsonl", 0), ("p/s.jsonl", 1)]
-    assert report.torn[0].reason == "Permission denied"
+    assert named == [("p/s.jsonl", 1), ("locked.jsonl", 0)]
+    assert report.torn[1].reason == "Permission denied"
     assert (report.lines, report.prompts) == (7, 1)
 
 

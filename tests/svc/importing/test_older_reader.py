@@ -11,10 +11,9 @@ from aggregates.event import Digester, Scope
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from projections.derive.sessions import session_turns
-from svc.importing.importer import Log
 from tests.support.basics import ANA, named
 from tests.support.facts import Placed, project
-from tests.support.imported import NEXT_DAY_US, TEN_O_CLOCK_US, Actor, run
+from tests.support.imported import NEXT_DAY_US, TEN_O_CLOCK_US, Actor, run, take
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 
 
@@ -89,7 +88,7 @@ async def test_a_newer_reader_corrects_what_an_older_one_told(tmp_path: Path, na
     (tmp_path / "s.jsonl").write_bytes(b"".join(raw(*lines, user("u8", 60, "and now?"))))
     old, fresh = Actor(NEXT_DAY_US), Actor(NEXT_DAY_US)
     sender = Sender(Scope(named("acme"), ANA), "claude-code", Digester(b"key"))
-    await Log(sender, old.send).take(msgspec.convert(older | {"agent_session_id": SESSION}, Exchange))
+    await take(sender, old.send, msgspec.convert(older | {"agent_session_id": SESSION}, Exchange))
     for actor in (old, fresh):
         report = await run("claude-code", tmp_path, actor)
         assert report.refused == []
@@ -107,7 +106,7 @@ async def test_an_account_that_is_read_as_before_stays_before_a_copy_that_is_not
     actor, sender = Actor(NEXT_DAY_US), Sender(Scope(named("acme"), ANA), "claude-code", Digester(b"key"))
     for session, tokens in ((SESSION, 7), ("fork", 0)):
         older = asked() | told(requested(output_tokens=tokens)) | {"agent_session_id": session}
-        await Log(sender, actor.send).take(msgspec.convert(older, Exchange))
+        await take(sender, actor.send, msgspec.convert(older, Exchange))
     for name in ("fork", "whole", "fork", "whole"):
         report = await run("claude-code", tmp_path / f"{name}.jsonl", actor)
     assert (report.created, report.corrected) == (0, 0)
@@ -123,5 +122,5 @@ async def test_an_older_reader_corrects_nothing(tmp_path: Path) -> None:
     prompt = {"line_id": f"{SESSION}:u1", "text": "fix it", "at_us": second(1)}
     late = {"agent_session_id": SESSION, "prompt": prompt, "answer": {"text": "No.", "at_us": second(9)}}
     sender = Sender(Scope(named("acme"), ANA), "claude-code", Digester(b"key"))
-    await Log(sender, actor.send).take(msgspec.convert(late, Exchange))
+    await take(sender, actor.send, msgspec.convert(late, Exchange))
     assert (shown(actor), actor.events) == (before, events)

@@ -96,11 +96,13 @@ class Folder:
     """`states`: of a build of the scores that had failed before the order, and in the same way."""
 
     def __init__(self, house: Household, states: tuple[str, ...]) -> None:
-        self.send = house.service.send
         self._service = house.service
         self._states = iter(states)
 
-    async def ask(self, _method: str, _path: str) -> object:
+    async def ask(self, method: str, _path: str, order: object = None) -> object:
+        if method == "POST":
+            assert isinstance(order, ForgetDeveloper)
+            return await self._service.send(order)
         state = next(self._states, None)
         return {"state": state, "done": 0, "of": 0} if state else msgspec.to_builtins(self._service.replay_status())
 

@@ -5,72 +5,48 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import pytest
 
-from aggregates.capture.events import CapturePrompt, CompleteSetup, PromptCaptured, SetupCompleted
-from aggregates.decide import AnyCommand
-from aggregates.event import Done, Refused, Reply
-from aggregates.ids import prompt_stream
+from aggregates.capture.events import PromptCaptured, SetupCompleted
 from aggregates.prices.catalog import PublishCatalog, RequestsRepriced, Served
-from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE, OTHER, named
+from aggregates.retained import ForgetOrdered
+from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE, OTHER
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
 from tests.support.facts import DAY, HOUR
 from tests.support.household import import_demo
-from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer
+from tests.svc_http.house import DIGESTER, Caller, House, bearer
 
-CAPTURE = "/v1/admin/control/capture"
 REPLAY = "/v1/admin/control/replay"
 CATALOG, PRICES = "/v1/model-catalog", "/v1/admin/control/catalog"
 OWNER, BACKFILLS = "/v1/score_v3/admin/backfill", "/v1/admin/control/backfill"
 AUGUST = {"from": "2026-08-01", "to": "2026-08-31"}
-MSGPACK = {"Content-Type": "application/msgpack"}
 
 
-def a_prompt(number: int, text: str | None = None) -> CapturePrompt:
-    event_id = named(str(number))
-    return CapturePrompt(
-        organization_id=ACME,
-        developer_id=ANA,
-        prompt_id=prompt_stream(ANA, event_id),
-        agent_session_id="s",
-        source="claude-code",
-        text=text or f"Goal {number}.",
-        client_event_id=event_id,
-    )
+PROMPT = {"line_id": "l1", "text": "Goal 1.", "at_us": 5}
+IMPORT: dict[str, Any] = {
+    **{"source": "codex", "exchanges": [{"agent_session_id": "s", "prompt": PROMPT}]},
+    **{"organization_id": str(ACME), "developer_id": str(ANA)},
+}
 
 
-async def send(admin: Caller, *commands: AnyCommand) -> Answer:
-    return await admin.post(CAPTURE, msgspec.msgpack.encode(commands), MSGPACK)
+async def test_an_import_is_the_developers_who_is_named(house: House, admin: Caller, intake: Caller) -> None:
+    """By the same ids as with their own key."""
+    answer = await admin.post("/v1/admin/control/import", IMPORT)
+    assert (answer.status, answer.json["exchanges"][0]["created"]) == (200, 1)
+    body = {name: IMPORT[name] for name in ("source", "exchanges")}
+    assert (await intake.post("/v1/import", body)).json["exchanges"][0]["known"] == 1
+    assert [event.developer_id for event in house.events if isinstance(event, PromptCaptured)] == [ANA]
 
 
-def replies(answer: Answer) -> list[Reply]:
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/msgpack")
-    return msgspec.msgpack.decode(answer.body, type=list[Reply])
-
-
-async def test_commands_are_carried_out_in_order(house: House, admin: Caller) -> None:
-    """A reply for each, refusals among them; sent again, nothing is added."""
-    commands = [a_prompt(number) for number in range(100)]
-    assert replies(await send(admin, *commands)) == [Done(True, each.prompt_id) for each in commands]
-    kept = [event.prompt_id for event in house.events if isinstance(event, PromptCaptured)]
-    assert kept == [each.prompt_id for each in commands]
-    again, refused = replies(await send(admin, commands[0], a_prompt(1, "Other.")))
-    assert again == Done(False, commands[0].prompt_id)
-    assert isinstance(refused, Refused)
-
-
-async def test_a_developer_who_is_no_member(house: House, admin: Caller) -> None:
-    """400, and nothing of the batch is stored."""
-    answer = await send(admin, a_prompt(1), CompleteSetup(organization_id=OTHER, developer_id=ANA, plugin_version="1"))
+async def test_nothing_is_imported_for_one_who_is_no_member(house: House, admin: Caller) -> None:
+    answer = await admin.post("/v1/admin/control/import", IMPORT | {"organization_id": str(OTHER)})
     assert (answer.status, "member" in answer.message, house.events) == (400, True, [])
 
 
-@pytest.mark.parametrize("body", [b"", b"\xc1", b"[]", msgspec.msgpack.encode([{"command": "unknown"}])])
-async def test_bad_commands(house: House, admin: Caller, body: bytes) -> None:
-    answer = await admin.post(CAPTURE, body, MSGPACK)
-    assert (answer.status, "msgpack" in answer.message) == (400, True)
-    assert house.events == []
+async def test_a_developer_who_has_left_may_be_forgotten(house: House, admin: Caller) -> None:
+    whose = {"organization_id": str(OTHER), "developer_id": str(ANA)}
+    assert (await admin.post("/v1/admin/control/forget", whose)).status == 204
+    assert isinstance(house.events[-1], ForgetOrdered)
 
 
 async def test_a_replay(admin: Caller) -> None:
