@@ -19,11 +19,9 @@ WITHHELD = "texts of your organization go to no model; its owner decides that (`
 
 
 class _Open(NamedTuple):
-    question_id: str  # begins with the sub-session in which it is looked for again
+    shown: OpenQuestion
     question: Question
     sent: dict[str, answers.Json]
-    data: str
-    digest: bytes
 
 
 class Reviews:
@@ -41,26 +39,21 @@ class Reviews:
         """Those about sub-sessions that settled last first."""
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
-        found = list[OpenQuestion]()
-        for question_id, question, _, data, _ in (await self._open(scope))[:limit]:
-            shape = answers.schema_document(SCHEMAS[question.kind])
-            text = instructions(question.kind, JUDGE_VERSION, shape)
-            asked = OpenQuestion(id=question_id, kind=question.kind, instructions=text, data=data, schema=shape)
-            found.append(asked)
-        return found
+        return [each.shown for each in (await self._open(scope))[:limit]]
 
     async def answer(self, scope: Scope, told: AgentAnswer) -> Reply:
         """Refused where the question is not open to them, or what it says is not believed; then nothing is stored."""
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
-        about, _, _ = told.id.partition(".")
-        one = next((each for each in await self._open(scope, about) if each.question_id == told.id), None)
+        sub_session_id, _, digest = told.id.partition(".")
+        one = next((each for each in await self._open(scope, sub_session_id) if each.shown.id == told.id), None)
         if one is None:
             return Refused(Reason.CONFLICT, f"the question {told.id} is not open: it was answered, or is not yours")
         try:
             value = answers.fitting(told.answer, SCHEMAS[one.question.kind])
             heard = answers.Answer(value, told.model, JUDGE_VERSION, told.input_tokens, told.output_tokens)
-            events = judged(one.question, one.sent, heard, one.digest, self._service.now_us(), told.agent)
+            now_us, name = self._service.now_us(), bytes.fromhex(digest)
+            events = judged(one.question, one.sent, heard, name, now_us, told.agent)
         except answers.NoAnswer as error:
             what = "does not fit the schema" if error.reason == "misfit" else "is not one JSON document"
             return Refused(Reason.INVALID, f"the answer to {told.id} {what}; nothing was stored")
@@ -79,9 +72,16 @@ class Reviews:
         )
         found = list[_Open]()
         for round_, question in ((round_, each) for round_, questions in rounds for each in questions):
-            sent, digest = answers.leaving(question.payload), digester.digest(identity(question))
+            sent, shape = answers.leaving(question.payload), answers.schema_document(SCHEMAS[question.kind])
             assert isinstance(sent, dict)
-            data = msgspec.json.encode(sent).decode()
-            if len(data) <= PAYLOAD_CHARACTERS_MAX:
-                found.append(_Open(f"{round_.sub_session_id}.{digest.hex()}", question, sent, data, digest))
+            shown = OpenQuestion(
+                # It begins with the sub-session in which it is looked for again.
+                id=f"{round_.sub_session_id}.{digester.digest(identity(question)).hex()}",
+                kind=question.kind,
+                instructions=instructions(question.kind, JUDGE_VERSION, shape),
+                data=msgspec.json.encode(sent).decode(),
+                schema=shape,
+            )
+            if len(shown.data) <= PAYLOAD_CHARACTERS_MAX:
+                found.append(_Open(shown, question, sent))
         return found
