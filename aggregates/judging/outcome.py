@@ -14,22 +14,8 @@ import msgspec
 from aggregates.judging.boundary import EXPANDED, asks_the_same
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
-from aggregates.turns.turn import (
-    ANSWERED,
-    API_ERROR,
-    CHANGE,
-    CHECK_FAILED,
-    CHECK_OK,
-    COMMIT,
-    FILES_MAX,
-    INTERRUPTED,
-    PULL_REQUEST,
-    REJECTED,
-    REVERT,
-    Parts,
-    Turn,
-    covered,
-)
+from aggregates.turns import turn as mark
+from aggregates.turns.turn import Parts, Turn
 
 LOOP_CALLS_MIN = 3  # so often repeated, a call that was cancelled had gone in a loop
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
@@ -112,7 +98,7 @@ def judge_outcome(
     """By its turns and the turn that follows in the same agent session. `unsure_end`: that one may go on with it."""
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
-        marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
+        marks = marks.replace(mark.REVERT, mark.CHANGE)  # here taking back is the work that was asked for
     course = _Course(turns, intent, following, marks, last_real(turns), unsure_end)
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
@@ -158,7 +144,7 @@ def _evident(course: _Course, shown: Set[str]) -> bool | None:
 
 def _works_on(turn: Turn, course: _Course) -> bool:
     """Whether something was changed after what this turn of the course says."""
-    return turn is not course.following and CHANGE in turn.work.marks
+    return turn is not course.following and mark.CHANGE in turn.work.marks
 
 
 def _plainly_fails(turn: Turn) -> bool:
@@ -184,9 +170,9 @@ def _marks(turns: Sequence[Turn]) -> str:
     changed: dict[int, Parts] = {}
     for turn in turns:
         changed |= {file.digest: file.parts for file in turn.work.files if file.edits}
-        taken, files = turn.work.reverted, list(changed.values())[:FILES_MAX]
-        beside = bool(taken) and 2 * covered(files, taken or ()) < max(len(files), 1)
-        marks.append(turn.work.marks.replace(REVERT, "") if beside else turn.work.marks)
+        taken, files = turn.work.reverted, list(changed.values())[: mark.FILES_MAX]
+        beside = bool(taken) and 2 * mark.covered(files, taken or ()) < max(len(files), 1)
+        marks.append(turn.work.marks.replace(mark.REVERT, "") if beside else turn.work.marks)
     return "".join(marks)
 
 
@@ -198,18 +184,18 @@ def leading_against(verdict: OutcomeVerdict) -> str | None:
 
 def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     turns, following = course.turns, course.following
-    last, last_change = course.last, course.marks.rfind(CHANGE)
+    last, last_change = course.last, course.marks.rfind(mark.CHANGE)
     changed, after = last_change >= 0, course.marks[last_change + 1 :]
-    checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
+    checked = mark.CHECK_OK in after and after.rfind(mark.CHECK_OK) > after.rfind(mark.CHECK_FAILED)
     nod, ship = (next(said(turns, following), None) for said in (accepting, shipping))
     response = last.response
-    unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
+    unchallenged = course.intent in ASKING_INTENTS and last.answered and mark.INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, nod is not None, nod.position if nod else None),
         (CHECKED, changed and checked, last.position),
-        (COMMITTED, changed and (COMMIT in after or PULL_REQUEST in after), last.position),
+        (COMMITTED, changed and (mark.COMMIT in after or mark.PULL_REQUEST in after), last.position),
         (SHIPPED, ship is not None, ship.position if ship else None),
         (MOVED_ON, moved_on, following.position if following else None),
         (UNCHALLENGED, unchallenged, last.response_position),
@@ -248,7 +234,7 @@ def ships(turn: Turn) -> bool:
 def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     turns, last, marks = course.turns, course.last, course.marks
     # An interruption after which nothing was answered.
-    cancelled = last.work.marks.rfind(INTERRUPTED) > last.work.marks.rfind(ANSWERED)
+    cancelled = last.work.marks.rfind(mark.INTERRUPTED) > last.work.marks.rfind(mark.ANSWERED)
     # To ask for a commit or to accept needs no answer.
     answers_itself = last.prompt is not None and (last.prompt.accepts or ships(last))
     left_open = not (last.answered or last.work.tool_calls or answers_itself) and any(turn.answered for turn in turns)
@@ -260,16 +246,16 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     unsettled = told and course.intent not in ASKING_INTENTS
     taken_over = next(taking_over(turns, course.following), None)
     # A revert after a change, and no change after it.
-    change, revert = marks.find(CHANGE), marks.rfind(REVERT)
-    taken_back = 0 <= change < revert and marks.rfind(CHANGE) < revert
-    unchanged = CHANGE not in marks and COMMIT not in marks and _all_seen(turns) and not tells_of_work(turns)
+    change, revert = marks.find(mark.CHANGE), marks.rfind(mark.REVERT)
+    taken_back = 0 <= change < revert and marks.rfind(mark.CHANGE) < revert
+    unchanged = mark.CHANGE not in marks and mark.COMMIT not in marks and _all_seen(turns) and not tells_of_work(turns)
     pieces = (
-        (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
+        (ENDED_ON_ERROR, marks.rfind(mark.API_ERROR) > marks.rfind(mark.ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
-        (CHECK_FAILS, marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK), last.position),
+        (CHECK_FAILS, marks.rfind(mark.CHECK_FAILED) > marks.rfind(mark.CHECK_OK), last.position),
         (REVERTED, taken_back or _undone(turns), last.position),
-        (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
+        (REFUSED, last.work.marks.rstrip(mark.ANSWERED).endswith(mark.REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, change_asked and unchanged, None),
         (LAST_UNANSWERED, silent and left_open, last.position),
@@ -293,7 +279,7 @@ def _stated_failure(course: _Course) -> Turn | None:
     if turn is None or turn.response is None or turn.response.tells_failure is None:
         return None
     spoken = [*later, *([course.following] if course.following else [])]
-    if any(map(accepts, spoken)) or any(each.answered or CHANGE in each.work.marks for each in later):
+    if any(map(accepts, spoken)) or any(each.answered or mark.CHANGE in each.work.marks for each in later):
         return None
     if turn.response.tells_failure == "gives up":
         return turn
@@ -321,7 +307,7 @@ def _reports_failure(course: _Course) -> bool:
     if prompt is None or prompt.navigational == EXPANDED or course.last is course.turns[0]:
         return False
     hidden = _says_done(course.last) and not _all_seen([course.last])
-    if hidden or marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
+    if hidden or marks.rfind(mark.CHECK_OK) > marks.rfind(mark.CHECK_FAILED):
         return False
     reports = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
     return reports or _fails(prompt)
@@ -334,9 +320,10 @@ def _standing_complaint(course: _Course) -> Evidence | None:
         return Evidence(said, following.position)
     if course.intent in ASKING_INTENTS or not any(turn.work.observed for turn in turns):
         return None  # an answer may be all that was wanted, and unseen work may have been done
+    done = {mark.CHANGE, mark.CHECK_OK, mark.COMMIT, mark.REVERT}
     for place in range(len(turns) - 1, 0, -1):
         turn = turns[place]
-        if accepts(turn) or any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)):
+        if accepts(turn) or not done.isdisjoint(turn.work.marks):
             return None
         if (what := complaint(turn, turns[:place])) is not None:
             return None if what == NOT_WORKING and _says_done(turn) else Evidence(what, turn.position)
@@ -376,7 +363,7 @@ def accepts(turn: Turn, before: Turn | None = None) -> bool:
         return True
     if turn.prompt.shows("goes ahead"):
         return False
-    stopped = before is not None and before.work.marks.rfind(INTERRUPTED) > before.work.marks.rfind(ANSWERED)
+    stopped = before is not None and before.work.marks.rfind(mark.INTERRUPTED) > before.work.marks.rfind(mark.ANSWERED)
     return before is None or not (_waits(before) or stopped)
 
 
@@ -386,4 +373,4 @@ def _undone(turns: Sequence[Turn]) -> bool:
     if len(turns) < 2 or prompt is None or not prompt.asks_to_revert or prompt.shows("words over 10"):
         return False
     # Where something else was changed after it was taken back, it was not for nothing.
-    return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)
+    return not 0 <= marks.find(mark.REVERT) < marks.rfind(mark.CHANGE)

@@ -23,6 +23,7 @@ TITLE = "a request for a title"
 
 class _Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beginnings: dict[str, tuple[str, ...]]  # what an agent put there → how it begins
+    blocks: str  # which ones an agent puts around a prompt
     openings: tuple[str, ...]
     crossed: tuple[str, ...]
     named: tuple[str, ...]
@@ -32,12 +33,8 @@ _LISTS = msgspec.json.decode(get_data(__name__, "readings.json") or b"", type=_L
 _MAKERS = {beginning: maker for maker, beginnings in _LISTS.beginnings.items() for beginning in beginnings}
 _MAKERS[REVIEW_MARK] = "a question of svc review"
 _ALL_BEGINNINGS = tuple(_MAKERS)
-_NAMES = (
-    "current_datetime|system[-_](?:reminder|notification)|ide_[a-z_]+|environment_context|(?:session|hook)_context"
-    "|session-start-hook|user-prompt-submit-hook"
-)
-_OPENED = re.compile(rf"\s*<({_NAMES})(?:\s[^<>]*)?>")
-_CLOSED = re.compile(rf"</({_NAMES})>$")
+_OPENED = re.compile(rf"\s*<({_LISTS.blocks})(?:\s[^<>]*)?>")
+_CLOSED = re.compile(rf"</({_LISTS.blocks})>$")
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 """What Gemini puts behind a prompt that names files by `@`."""
 _BLOCKS_MAX = 64  # so many blocks before a person's words, and so many behind them

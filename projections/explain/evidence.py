@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from operator import attrgetter
 from pkgutil import get_data
@@ -63,9 +63,6 @@ class SubSessionEvidence:
             own = [PlacedObservation(at_us, name, at, unpack(body, Observation)) for at_us, name, at, body in rows]
             found += sorted([*own, *copied_to(self.reader.db, turn)], key=attrgetter("at_us", "record_id"))
         return found
-
-    def last_seen(self, shows: Callable[[Observation], bool]) -> PlacedObservation | None:
-        return next((each for each in reversed(self.seen) if shows(each.observation)), None)
 
     def work_piece(self, what: str, seen: PlacedObservation) -> EvidencePiece:
         tool = seen.observation.tool

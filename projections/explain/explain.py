@@ -339,7 +339,7 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
     piece, at_us = evidence.EvidencePiece(what=what, position=position, quote=None), last.started_us
     who: Literal["you", "the agent", "the tools"] = "you" if what in _BY_PROMPT | _BY_HAND else "the tools"
     shows = _checked(facts, ok=what == rules.CHECKED) if what in _CHECKS else _BY_WORK.get(what)
-    if shows is not None and (seen := facts.last_seen(shows)) is not None:
+    if shows is not None and (seen := next((each for each in facts.seen[::-1] if shows(each.observation)), None)):
         piece, at_us = facts.work_piece(what, seen), seen.at_us
     elif what in _BY_PROMPT:
         for turn in (turn for turn in _speaking(facts, what) if turn.position == position):
@@ -349,7 +349,9 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        said = _stated(facts.text(ref)) if what == rules.STATED_FAILURE else facts.text(ref)
+        said = facts.text(ref)
+        if what == rules.STATED_FAILURE and said is not None and (stated := stated_failure(said)) is not None:
+            said = said[stated.said.start : stated.said.end]
         piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(said))
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
@@ -359,12 +361,6 @@ def _checked(facts: evidence.SubSessionEvidence, *, ok: bool) -> _Shows:
     """What shows a check: a script that a prompt calls one among them."""
     named = {name for turn in facts.turns if turn.prompt is not None for name in turn.prompt.checks}
     return _tool(lambda tool: tool.checks(named) and tool.ok is ok)
-
-
-def _stated(text: str | None) -> str | None:
-    """Of an answer what says that it failed."""
-    stated = None if text is None else stated_failure(text)
-    return text if text is None or stated is None else text[stated.said.start : stated.said.end]
 
 
 def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:

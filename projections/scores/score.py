@@ -112,12 +112,14 @@ _IN_WINDOW = (
     "FROM bookmark b CROSS JOIN sub_sessions s "
     f"WHERE s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE}"
 )
+_TALLY = (  # as `Tally` has them
+    "count(*) FILTER (WHERE {0}), count(*) FILTER (WHERE {1}), "
+    "count(*) FILTER (WHERE {0} AND s.{2}goal_complete IS NULL), "
+    "count(*) FILTER (WHERE {0} AND s.{2}goal_complete IS NULL AND s.{2}rework_of IS NULL)"
+)
 _COUNTS = (
-    f"SELECT count(*) FILTER (WHERE {QUALIFIES}), count(*) FILTER (WHERE {CRUSHED}), "
-    f"count(*) FILTER (WHERE {QUALIFIES} AND s.goal_complete IS NULL), "
-    f"count(*) FILTER (WHERE {QUALIFIES} AND s.goal_complete IS NULL AND s.rework_of IS NULL), "
-    f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL), "
-    f"count(*) FILTER (WHERE s.overridden) {_IN_WINDOW}"
+    f"SELECT {_TALLY.format(QUALIFIES, CRUSHED, '')}, count(*) FILTER (WHERE s.overridden), "
+    f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL) {_IN_WINDOW}"
 )
 _KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _SUMS = (
@@ -220,7 +222,7 @@ def _token_figures(
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
     """The counts of one window; for responses that are about prompts, too."""
-    *counts, unclassified, overridden = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
+    *counts, overridden, unclassified = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
     found = Tally(*counts)
     return Counts(
         total_count=found.total,
@@ -262,13 +264,8 @@ _JUDGED = (
     f"FROM bookmark b CROSS JOIN json_each(:developers) d CROSS JOIN sub_sessions s "
     f"WHERE s.organization_id = :organization AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
 )
-_TOTALS = (
-    "SELECT d.value, count(*) FILTER (WHERE s.drawn), count(*) FILTER (WHERE NOT s.drawn), "
-    f"count(*) FILTER (WHERE NOT s.drawn AND {JUDGED_CRUSHED}), "
-    "count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL), "
-    "count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL AND s.judged_rework_of IS NULL) "
-    f"{_JUDGED} GROUP BY d.value"
-)
+_COMPARED = _TALLY.format("NOT s.drawn", f"NOT s.drawn AND {JUDGED_CRUSHED}", "judged_")
+_TOTALS = f"SELECT d.value, count(*) FILTER (WHERE s.drawn), {_COMPARED} {_JUDGED} GROUP BY d.value"
 _OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_JUDGED} AND NOT s.drawn"
 
 

@@ -12,7 +12,7 @@ from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import Interval
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
-from aggregates.times import Window, iso
+from aggregates.times import Window
 from projections.derive.sessions import neighbour, session_gaps
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions import rows as goal_rows
@@ -125,27 +125,20 @@ def rubric_items(
     reader: Reader, scope: Scope, limit: int, offset: int, window: Window | None = None
 ) -> list[RubricItem]:
     """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
-    where = _WORK + ("" if window is None else goal_rows.IN_RANGE) + goal_rows.NEWEST_FIRST
-    return [
-        row.shown_as(RubricItem) for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
-    ]
+    where = _WORK + ("" if window is None else goal_rows.IN_RANGE)
+    return goal_rows.listed(RubricItem, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SpeedRow]:
     """The scored sub-sessions that started in the window: as many as its `total_count`, newest first."""
-    where = _WORK + "AND s.intent IS NOT NULL " + goal_rows.IN_RANGE + goal_rows.NEWEST_FIRST
-    return [
-        row.shown_as(SpeedRow) for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
-    ]
+    where = _WORK + "AND s.intent IS NOT NULL " + goal_rows.IN_RANGE
+    return goal_rows.listed(SpeedRow, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TriviaItem]:
     """Settled sub-sessions below the floor that started in the window, newest first."""
-    where = f"AND {goal_rows.SETTLED} AND NOT s.floor_passed " + goal_rows.IN_RANGE + goal_rows.NEWEST_FIRST
-    return [
-        row.shown_as(TriviaItem, reason=row.trivia_reason or "too_few_turns", created_at=iso(row.started_us))
-        for row in goal_rows.select(reader, scope, where, window, limit=limit, offset=offset)
-    ]
+    where = f"AND {goal_rows.SETTLED} AND NOT s.floor_passed " + goal_rows.IN_RANGE
+    return goal_rows.listed(TriviaItem, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def realtime(
@@ -155,9 +148,7 @@ def realtime(
     where = "" if from_us is None else "AND s.started_us >= :start "
     where += "" if agent_session_id is None else "AND s.agent_session_id = :session "
     more: dict[str, Any] = {"start": from_us, "session": agent_session_id, "limit": limit, "offset": offset}
-    return [
-        row.shown_as(RealtimeRow) for row in goal_rows.select(reader, scope, where + goal_rows.NEWEST_FIRST, **more)
-    ]
+    return goal_rows.listed(RealtimeRow, reader, scope, where, **more)
 
 
 def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:

@@ -178,6 +178,8 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "intent_class": self.kind,
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
+            "created_at": iso(self.started_us),
+            "reason": self.trivia_reason or "too_few_turns",
             "ended_at": iso(self.ended_us) if self.settled else None,
             "duration_seconds": seconds if self.settled else None,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
@@ -246,6 +248,13 @@ def select(
         row.title, row.title_source = one_line(texts, title, TITLE_CHARS_MAX), source
         row.summary = one_line(texts, summary, SUMMARY_CHARS_MAX)
     return rows
+
+
+def listed(
+    kind: type[_S], reader: Reader, scope: Scope, where: str, window: Window | None = None, **more: object
+) -> list[_S]:
+    """A page of them as a shape declares, the newest first."""
+    return [row.shown_as(kind) for row in select(reader, scope, where + NEWEST_FIRST, window, **more)]
 
 
 def one_line(
