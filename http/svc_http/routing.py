@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from hashlib import sha256
 from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
@@ -59,7 +59,6 @@ class Route(msgspec.Struct, frozen=True):
     body: Any  # a type, or a `Plain` one
     listeners: _Listeners
     status: int = 200
-    refuses: Mapping[int, str] = {}  # further statuses in the shape of every error, and when they come
     body_required: bool = True
 
     @property

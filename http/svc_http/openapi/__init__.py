@@ -45,6 +45,7 @@ class _Words(msgspec.Struct, frozen=True):
     answered: dict[str, Schema]  # what is true of a field of an answer, and checked of one of a body
     sent: dict[str, Schema]
     json: Schema
+    refuses: dict[str, dict[str, str]]  # route → further statuses, in the shape of every error, and when they come
 
 
 _WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Words)
@@ -181,8 +182,8 @@ def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: 
         errors.add(404)
     for status in errors:
         built.setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
-    for status, why in route.refuses.items():
-        built[str(status)] = types.error(str(status)) | {"description": why}
+    for refused, why in _WORDS.refuses.get(f"{route.method} {route.path}", {}).items():
+        built[refused] = types.error(refused) | {"description": why}
     return dict(sorted(built.items())) | {"default": {"$ref": "#/components/responses/other"}}
 
 

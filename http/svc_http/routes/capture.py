@@ -73,10 +73,9 @@ METADATA_BYTES_MAX = 1024 * 1024  # its values, once decoded, take up to thirty 
 METADATA_LEVELS_MAX = 500  # a bound of our own: how deep a Python reads differs from version to version
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 _PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
-_FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
 
 
-@routes("POST /v1/prompts", _PROMPT, answers={201: Captured, 200: Captured}, refuses=_FOREIGN)
+@routes("POST /v1/prompts", _PROMPT, answers={201: Captured, 200: Captured})
 async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     if not body.prompt_text or body.prompt_text.isspace():
         raise HttpError(400, "prompt_text is blank; send the prompt as the developer wrote it")
@@ -126,10 +125,8 @@ def _metadata(raw: msgspec.Raw) -> str | None:
 
 # --- responses --------------------------------------------------------------------------------------------
 
-_REFUSES = {404: "The selected prompt does not exist.", 409: "The prompt was answered otherwise before."}
 
-
-@routes("POST /v1/prompts/response", "Capture the response to a prompt.", refuses=_REFUSES)
+@routes("POST /v1/prompts/response", "Capture the response to a prompt.")
 async def capture_response(call: ByKey, body: ResponseBody) -> None:
     content = msgspec.convert(body, events.ResponseContent, from_attributes=True)
     expected, prompt_id = body.response_content_hash, body.prompt_id

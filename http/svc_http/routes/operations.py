@@ -115,15 +115,12 @@ async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
 
-@routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.", refuses={502: "It gave nothing usable."})
+@routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.")
 async def refresh(call: BySecret) -> catalog.Published:
     return await call.service.refresh_catalog()
 
 
-_REPRICE, _NO_ORGANIZATION = "Price what has no price yet.", {404: "There is no such organization."}
-
-
-@routes(f"POST {_CONTROL}/catalog/reprice", _REPRICE, answers=catalog.Repriced, status=201, refuses=_NO_ORGANIZATION)
+@routes(f"POST {_CONTROL}/catalog/reprice", "Price what has no price yet.", answers=catalog.Repriced, status=201)
 async def reprice(call: BySecret, body: RepriceBody) -> object:
     from_us, to_us = time_sent("$.from", body.from_time), time_sent("$.to", body.to)
     command = catalog.RequestsRepriced(organization_id=body.organization_id, from_us=from_us, to_us=to_us)

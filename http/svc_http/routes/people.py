@@ -29,7 +29,6 @@ LINK_SECONDS_MAX = 14 * 24 * 3_600  # an invitation waits some days for its read
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 _FILTERS = ("organization_id", "developer_id", "team_id")
 _LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
-_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 routes = Routes()
 
 
@@ -85,11 +84,10 @@ class OrganizationChange(msgspec.Struct):
     team_minimum: Annotated[int, msgspec.Meta(ge=acts.TEAM_MINIMUM_LEAST, le=acts.TEAM_MINIMUM_MOST)] | None = None
 
 
-def _act(at: str, about: str, command: type[acts.PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
+def _act(at: str, about: str, command: type[acts.PeopleAct]) -> None:
     """A route for an act. Its id stands in the path, or is new; POST and PATCH answer the record."""
     method, _, path = at.partition(" ")
     record, own_id = KINDS[command.about()], command.__struct_fields__[acts.OWN_ID]
-    told: Mapping[int, str] = ({} if command.begins() else {404: "There is nothing of that id."}) | dict(refuses or {})
 
     async def carried_out(call: BySecret, ids: Mapping[str, UUID], values: Mapping[str, Any]) -> msgspec.Struct:
         act = msgspec.convert({**values, own_id: next(iter(ids.values()), None) or uuid.uuid4()}, command)
@@ -97,14 +95,14 @@ def _act(at: str, about: str, command: type[acts.PeopleAct], refuses: Mapping[in
 
     if method == "DELETE":
 
-        @routes(f"DELETE /v1/admin/{path}", about, refuses=told)
+        @routes(f"DELETE /v1/admin/{path}", about)
         async def end(call: BySecret, **ids: UUID) -> None:
             await carried_out(call, ids, {})
 
         return
     status, sent = (201, _body(command, "Body")) if command.begins() else (200, _body(command, "Change"))
 
-    @routes(f"{method} /v1/admin/{path}", about, answers=record, status=status, body=sent, refuses=told)
+    @routes(f"{method} /v1/admin/{path}", about, answers=record, status=status, body=sent)
     async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> msgspec.Struct:
         values = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET}
         kept = [name for name, value in values.items() if value is None and name.startswith("retention_")]
@@ -126,22 +124,12 @@ _act("POST organizations", "Found an organization.", acts.CreateOrganization)
 _act("PATCH organizations/<organization_id>", "Change settings: what is absent stays.", acts.ChangeOrganization)
 _act("POST developers", "Enter a developer.", acts.CreateDeveloper)
 _act("PATCH developers/<developer_id>", "Change a profile: what is absent or null stays.", acts.ChangeDeveloper)
-_act(
-    "POST memberships",
-    "Take a developer into an organization.",
-    acts.StartMembership,
-    {404: "There is no such organization or developer.", 409: "The developer is a member already."},
-)
-_act("PATCH memberships/<membership_id>", "Change a role.", acts.ChangeMembership, {409: "The membership has ended."})
+_act("POST memberships", "Take a developer into an organization.", acts.StartMembership)
+_act("PATCH memberships/<membership_id>", "Change a role.", acts.ChangeMembership)
 _act("DELETE memberships/<membership_id>", "End a membership; its keys open nothing any more.", acts.EndMembership)
-_act("POST teams", "Form a team.", acts.CreateTeam, {404: "There is no such organization."})
+_act("POST teams", "Form a team.", acts.CreateTeam)
 _act("DELETE teams/<team_id>", "Make a team inactive.", acts.EndTeam)
-_act(
-    "POST team-memberships",
-    "Put a developer into a team.",
-    acts.AddTeamMember,
-    {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
-)
+_act("POST team-memberships", "Put a developer into a team.", acts.AddTeamMember)
 _act("DELETE team-memberships/<team_membership_id>", "End a stay in a team.", acts.RemoveTeamMember)
 _act("DELETE keys/<key_id>", "Revoke a key, from the very next request on.", acts.RevokeKey)
 
@@ -210,15 +198,7 @@ def _whose(call: BySecret, body: KeyBody | LinkBody) -> Scope:
     return Scope(current[0], developer_id)
 
 
-_NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
-
-
-@routes(
-    "POST /v1/admin/keys",
-    "Make a key, which is shown this once, or let in one that exists.",
-    status=201,
-    refuses=_NO_KEY,
-)
+@routes("POST /v1/admin/keys", "Make a key, which is shown this once, or let in one that exists.", status=201)
 async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
     scope, key = _whose(call, body), None
     expires_at_us = None if body.expires_at is None else time_sent("expires_at", body.expires_at)
@@ -231,7 +211,7 @@ async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
     return KeyShown(**msgspec.structs.asdict(accepted(await call.service.administer(act))), key=key)
 
 
-@routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201, refuses=_NO_KEY)
+@routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201)
 async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     token, offer = new_link(_whose(call, body), call.service.now_us() + body.seconds * US_PER_SECOND)
     record = accepted(await call.service.administer(offer))

@@ -23,8 +23,6 @@ from svc_http.routing import Routes
 
 WAITING_MAX = 32  # reports of one developer that may wait: more were asked for by a program that loops
 _REPORT = "/v1/score_v3/report"
-_NOT_YOURS = {404: "No report of that id is the caller's."}
-_NOT_OVER = {409: "It is queued or running; cancel it first."}
 routes = Routes()
 
 
@@ -44,13 +42,13 @@ class NonePending(msgspec.Struct):
     report_id: None = None
 
 
-@routes(f"GET {_REPORT}", "The report that was completed last.", refuses={404: "No report is completed yet."})
+@routes(f"GET {_REPORT}", "The report that was completed last.")
 async def latest(call: ByKey) -> ReportRecord:
     missing = "no report is completed yet; ask for one by POST /v1/score_v3/report/generate"
     return found(await call.read(reports.latest_report), missing)
 
 
-@routes(f"GET {_REPORT}/<report_id>", "One report, whatever its state.", refuses=_NOT_YOURS)
+@routes(f"GET {_REPORT}/<report_id>", "One report, whatever its state.")
 async def one(call: ByKey, report_id: UUID) -> ReportRecord:
     return found(await call.read(reports.report, report_id), f"no report {report_id} of yours")
 
@@ -65,7 +63,7 @@ async def pending(call: ByKey) -> ReportState | NonePending:
     return await call.read(reports.pending_report) or NonePending()
 
 
-@routes(f"GET {_REPORT}/status/<report_id>", "How far a report has come.", refuses=_NOT_YOURS)
+@routes(f"GET {_REPORT}/status/<report_id>", "How far a report has come.")
 async def status(call: ByKey, report_id: UUID) -> ReportState:
     return found(await call.read(reports.report_state, report_id), f"no report {report_id} of yours")
 
@@ -95,13 +93,13 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
     return ReportStarted(str(wish.report_id), "queued") if done.created else await _known(call, wish.report_id)
 
 
-@routes(f"POST {_REPORT}/cancel/<report_id>", "Cancel a report, unless it is over.", refuses=_NOT_YOURS)
+@routes(f"POST {_REPORT}/cancel/<report_id>", "Cancel a report, unless it is over.")
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     done = await _end(call, events.ReportCancelled, report_id)
     return ReportStarted(str(report_id), "cancelled") if done.created else await _known(call, report_id)
 
 
-@routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
+@routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.")
 async def delete(call: ByKey, report_id: UUID) -> None:
     await _end(call, events.ReportDeleted, report_id)
 
@@ -119,7 +117,6 @@ async def _known(call: ByKey, report_id: UUID) -> ReportStarted:
 
 # --- backfills: an owner, or an administrator, has sub-sessions of a range judged again -----------------------
 
-_NO_MEMBER = {404: "There is no such organization, or nobody of that id in it.", 409: "Too many run already."}
 _BACKFILL = "Have the sub-sessions of a range judged again; for owners."
 
 
@@ -143,7 +140,7 @@ class AdminBackfillBody(BackfillBody, rename={"from_time": "from"}, kw_only=True
     organization_id: UUID
 
 
-@routes("POST /v1/score_v3/admin/backfill", _BACKFILL, status=202, body=BackfillBody, refuses=_NO_MEMBER)
+@routes("POST /v1/score_v3/admin/backfill", _BACKFILL, status=202, body=BackfillBody)
 async def backfill(call: ByKey) -> BackfillBegun:
     """The backfill of the caller's organization that now runs; for owners, before anything of the body is read."""
     if call.caller.role != "owner":
@@ -153,7 +150,7 @@ async def backfill(call: ByKey) -> BackfillBegun:
     return BackfillBegun(begun.backfill_id)
 
 
-@routes("POST /v1/admin/control/backfill", "The same, for any organization.", status=202, refuses=_NO_MEMBER)
+@routes("POST /v1/admin/control/backfill", "The same, for any organization.", status=202)
 async def start(call: BySecret, body: AdminBackfillBody) -> BackfillRecord:
     if call.service.directory.get(Organization, body.organization_id) is None:
         raise HttpError(404, f"no organization {body.organization_id}")

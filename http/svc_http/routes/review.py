@@ -24,10 +24,9 @@ class AnswerTaken(msgspec.Struct):
 
 
 _LIMIT = clamped("limit", 20, QUESTIONS_MAX, "How many questions")
-_WITHHELD = {403: "The organization lets no text leave."}
 
 
-@routes("GET /v1/review/questions", "What your own agent may judge of your work.", (_LIMIT,), refuses=_WITHHELD)
+@routes("GET /v1/review/questions", "What your own agent may judge of your work.", (_LIMIT,))
 async def questions(call: ByKey) -> OpenQuestions:
     return OpenQuestions(accepted(await call.service.review_questions(call.scope, _LIMIT.read(call.query))))
 
@@ -38,10 +37,9 @@ async def verdicts(call: ByKey) -> unjudged.Judged:
 
 
 _TAKEN = {201: AnswerTaken, 200: AnswerTaken}
-_REFUSES = {**_WITHHELD, 409: "The question is not open, or not yours."}
 
 
-@routes("POST /v1/review/answers", "What your own agent says.", answers=_TAKEN, refuses=_REFUSES)
+@routes("POST /v1/review/answers", "What your own agent says.", answers=_TAKEN)
 async def answer(call: ByKey, body: AgentAnswer) -> TrioResponse:
     reply = accepted(await call.service.review_answer(call.scope, body))
     return json_reply(AnswerTaken(reply.created), 201 if reply.created else 200)

@@ -39,7 +39,6 @@ _OFFSETS = {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maxi
 _TZ_OFFSET = params.Parameter("tz_offset", _OFFSETS, "The zone of bare dates, in minutes east of UTC.")
 UTC = ZoneInfo("UTC")
 TEAM_ID = params.Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
-NO_TEAM = {404: "The caller is in no active team of that id."}
 _LANG = params.text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
 _SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
 routes = Routes()
@@ -113,10 +112,9 @@ async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
 
 
 _PEERS = "The caller's completion rate beside the team's."
-_RANGES = {429: f"More than {PEER_RANGES_MAX} different ranges on one day of UTC."}
 
 
-@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*params.FROM_TO, params.TZ), refuses=_RANGES)
+@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*params.FROM_TO, params.TZ))
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
     zone, now_us = call.asked_tz(call.own_zone), call.service.now_us()
@@ -141,7 +139,7 @@ async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
 _TEAM_QUERY = (TEAM_ID, *params.FROM_TO, _TZ_OFFSET)
 
 
-@routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY, refuses=NO_TEAM)
+@routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY)
 async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
     """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
     zone = _offset_zone(call.query)
@@ -170,7 +168,7 @@ async def rightsizing(call: ByKey) -> usage.Rightsizing:
 # --- what teams see of themselves: members only ---------------------------------------------------------------
 
 
-@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, params.WINDOW, params.TZ), refuses=NO_TEAM)
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, params.WINDOW, params.TZ))
 async def cost(call: ByKey) -> TeamCost:
     name, zone, team = params.WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
     return await spent_by_team(call, team, times.calendar_windows(name, zone, call.service.now_us(), 2), zone)
@@ -184,7 +182,7 @@ async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone
     return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
 
 
-@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, params.DATE, _LANG, params.TZ), refuses=NO_TEAM)
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, params.DATE, _LANG, params.TZ))
 async def daily_summary(call: ByKey) -> TeamSummary:
     service, zone, team = call.service, call.asked_tz(UTC), asked_team(call)
     # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.

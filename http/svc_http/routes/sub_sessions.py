@@ -29,7 +29,6 @@ from svc_http.routing import Plain, Routes, caller_of_api
 T = TypeVar("T")
 _V3 = "/v1/score_v3"
 _ONE = f"{_V3}/sub-sessions/<sub_session_id>"
-_NOT_YOURS = {404: "No sub-session of that id is the caller's."}
 _SESSIONS = (
     params.text_parameter("agent_session_id", "Sub-sessions of this agent session only."),
     params.text_parameter("claude_session_id", "Another name of `agent_session_id`."),
@@ -78,18 +77,18 @@ class EditBody(msgspec.Struct):
     summary: Annotated[str, msgspec.Meta(max_length=240)] | None = None
 
 
-@routes(f"GET {_ONE}", "One sub-session, under its present or a former id.", refuses=_NOT_YOURS)
+@routes(f"GET {_ONE}", "One sub-session, under its present or a former id.")
 async def detail(call: params.ByKey, sub_session_id: UUID) -> SubSessionDetail:
     return found(await call.read(sub_session_detail, sub_session_id), _missing(sub_session_id))
 
 
-@routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", params.PAGE, refuses=_NOT_YOURS)
-@routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", params.PAGE, refuses=_NOT_YOURS)
+@routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", params.PAGE)
+@routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", params.PAGE)
 async def prompts(call: params.ByKey, sub_session_id: UUID) -> list[PromptRow]:
     return found(await call.read(prompt_rows, sub_session_id, *call.page()), _missing(sub_session_id))
 
 
-@routes(f"GET {_ONE}/explain", "Why it is what it is.", refuses=_NOT_YOURS)
+@routes(f"GET {_ONE}/explain", "Why it is what it is.")
 async def explain(call: params.ByKey, sub_session_id: UUID) -> Explanation:
     rules_version = call.service.settings.rules_version
     return found(await call.read(explanation, sub_session_id, rules_version), _missing(sub_session_id))
@@ -100,7 +99,7 @@ def _missing(sub_session_id: UUID) -> str:
     return f"no sub-session {sub_session_id} of yours"
 
 
-@routes(f"PATCH {_ONE}", "Name a sub-session.", refuses=_NOT_YOURS)
+@routes(f"PATCH {_ONE}", "Name a sub-session.")
 async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
@@ -260,11 +259,10 @@ _LAST_SEEN = "The last event seen: if it is older than the views, there is one e
 _LAST_EVENT_ID = params.Parameter("Last-Event-ID", {"type": "string"}, _LAST_SEEN, place="header")
 _OPEN: Counter[UUID] = Counter()  # the streams of each developer
 _UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_TOO_MANY = {429: "The caller has as many streams open as one may have."}
 _EVENTS = "That sub-sessions of the caller's changed, as server-sent events."
 
 
-@routes(f"GET {PATH}", _EVENTS, (_LAST_EVENT_ID,), answers=Plain("text/event-stream", _EVENT), refuses=_TOO_MANY)
+@routes(f"GET {PATH}", _EVENTS, (_LAST_EVENT_ID,), answers=Plain("text/event-stream", _EVENT))
 async def events(call: params.ByKey) -> TrioResponse:
     return await answer_stream(call, lambda: caller_of_api(call.service, call.request.headers))
 

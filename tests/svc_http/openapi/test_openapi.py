@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from pkgutil import get_data
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from quart import Request
 from werkzeug.datastructures import ImmutableMultiDict
 
+from svc_http.app import api_routes, intake_routes
 from tests.support.catalogs import lookup
 from tests.support.described import described, escaped, validator
 from tests.svc_http.house import Caller, prompt
@@ -57,6 +60,12 @@ def test_every_route_is_described_in_words() -> None:
         if not operation["summary"].endswith(".") or not any(each.startswith("2") for each in operation["responses"])
     ]
     assert wrong == []
+
+
+def test_what_is_said_of_refusals_belongs_to_a_route() -> None:
+    said = msgspec.json.decode(get_data("svc_http.openapi", "words.json") or b"")
+    routes = {f"{route.method} {route.path}" for route in (*intake_routes(), *api_routes())}
+    assert said["refuses"].keys() <= routes
 
 
 def examples() -> Iterator[tuple[str, str, Any]]:
