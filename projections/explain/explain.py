@@ -10,7 +10,6 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
 from aggregates.judging import rubric as floors
-from aggregates.reading.sentences import stated_failure
 from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, kind_of
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
@@ -349,9 +348,11 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        said = facts.text(ref)
-        if what == rules.STATED_FAILURE and said is not None and (stated := stated_failure(said)) is not None:
-            said = said[stated.said.start : stated.said.end]
+        if (said := facts.text(ref)) is not None and what == rules.STATED_FAILURE:
+            from aggregates.reading.sentences import stated_failure  # late: its patterns take 30 ms to load
+
+            stated = stated_failure(said)
+            said = said if stated is None else said[stated.said.start : stated.said.end]
         piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(said))
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
