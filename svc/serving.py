@@ -36,8 +36,7 @@ from svc_http.app import build_api, build_intake
 from svc_http.pages.words import here_only
 from svc_http.routes.people import new_key, new_link
 
-SWITCH_SECONDS = 0.0005
-"""How long one thread runs before another gets its turn: at the usual 5 ms the p99 of a capture is twice as long."""
+SWITCH_SECONDS = 0.0005  # how long one thread runs: at the usual 5 ms the p99 of a capture is twice as long
 STOP_SECONDS = 3.0  # how long open requests may take once the server is asked to stop; all is over within 5 s
 HEADER_BYTES_MAX = 32 * KIB_BYTES  # A request's line and headers together
 BODY_PIECES_WAITING_MAX = 1  # of 64 KiB, read ahead of a route: a hundred senders would stop the others

@@ -39,48 +39,35 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Everything an operator can choose. Nothing here shapes a score: what must, is a fact in the log."""
 
     var: str = "var"  # The folder that holds the log, the views, the keys and the internal secret.
-    store: str | None = None
-    """postgresql://… for a log that several nodes share; else it lies in the folder. Its password is shown nowhere."""
-    master_key_file: str | None = None
-    """Holds the 64 hex digits that open the data keys in a shared store; the same on every node, mode 600."""
+    store: str | None = None  # postgresql://… for a log that nodes share; else the folder. Its password is not shown.
+    master_key_file: str | None = None  # File of 64 hex digits that open a shared store's keys; on each node, mode 600.
     intake: str = "127.0.0.1:4318"  # HOST:PORT of the public listener; port 0 takes any free one.
     api: str = "127.0.0.1:8318"  # HOST:PORT of the private listener.
-    api_hosts: str = ""
-    """Names by which the private listener may be called, with blanks between; addresses and names without a dot always
-    may."""
-    requests_per_minute: Amount = 60_000
-    """Of each developer, with whatever key; beyond it they get 429. Here and in the next eight 0 is no bound."""
+    api_hosts: str = ""  # Names of the private listener, blanks between; addresses and names without a dot always may.
+    requests_per_minute: Amount = 60_000  # Of each developer; beyond it 429. Here and in the next eight 0 is no bound.
     megabytes_per_minute: Amount = 1_024  # Of bodies that a developer's keys send.
-    cpu_seconds_per_minute: Amount = 40
-    """Of processor time for a developer's requests: reading bodies, deciding on captures, reading views."""
+    cpu_seconds_per_minute: Amount = 40  # Of processor time for a developer's requests: bodies, deciding, reading.
     sessions_per_day: Amount = 20_000  # New agent sessions of a developer.
     stored_megabytes_per_day: Amount = 4_096  # What a developer's captures take up on disk, about.
     deriving_seconds_per_minute: Amount = 20
     """Of processor time for scores from a developer's captures, beyond 5 ms for each event."""
-    address_requests_per_minute: Amount = 300_000
-    """From one address, whoever sends them; all who come through one proxy share it."""
+    address_requests_per_minute: Amount = 300_000  # From one address; all who come through one proxy share it.
     address_megabytes_per_minute: Amount = 4_096
-    wrong_keys_per_minute: Amount = 20
-    """How many wrong keys an address may send in a minute; beyond it waits up to 2 s for each 401."""
+    wrong_keys_per_minute: Amount = 20  # Of one address; beyond it each 401 comes up to 2 s late.
     tls_certificate: str | None = None  # Path of a PEM file for both listeners; together with `tls_key`.
     tls_key: str | None = None
-    ingest_url: str | None = None
-    """What agents and plugins are told to send to; the intake's own address where it is not set."""
+    ingest_url: str | None = None  # What agents are told to send to; the intake's own address where it is not set.
     gateway_url: str | None = None
     anthropic_base_url: str | None = None
     dashboard_url: str | None = None
     environment: str = "production"
     capture_prompts: bool = True
     capture_responses: bool = True
-    archive_read_files_max: Amount = 2_000
-    """How many files of the archive one read may open; beyond it the read says that it is partial."""
+    archive_read_files_max: Amount = 2_000  # Files that one read may open; beyond it the read says it is partial.
     archive_read_bytes_max: Amount = 512 * 1024 * 1024  # How many bytes of the archive one read may look at.
-    catalog: str = "genai-prices"
-    """Where list prices come from: the maintained data that are installed, the path of a file, or a URL."""
-    catalog_refresh: bool = True
-    """Whether the source is asked again every day; with `genai-prices` that is its newest edition on the network."""
-    llm_url: str | None = None
-    """Base address of a text model, like http://127.0.0.1:11434/v1; together with `llm_model`."""
+    catalog: str = "genai-prices"  # Where list prices come from: the installed data, the path of a file, or a URL.
+    catalog_refresh: bool = True  # Whether prices are asked for daily; with `genai-prices` on the network.
+    llm_url: str | None = None  # Base address of a text model, like http://127.0.0.1:11434/v1; with `llm_model`.
     llm_api: Literal["openai", "anthropic"] = (
         "openai"  # How it is spoken to: openai (/chat/completions) or anthropic (/messages).
     )
@@ -90,10 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What the text model may be asked for in a day of UTC, both ways counted."""
     backup_every: Amount = 0  # Hours between two backups that the server makes by itself; 0: it makes none.
     backup_keep: Annotated[int, msgspec.Meta(ge=1)] = 7  # How many of them stay; the oldest go first.
-    backup_folder: str | None = None
-    """Where they lie, best of all on another disk; VAR-backups beside the data folder where it is not set."""
-    oidc_issuer: str | None = None
-    """Address of an OpenID Connect provider by which people sign in to the pages; needs the extra `oidc`."""
+    backup_folder: str | None = None  # Best on another disk; VAR-backups beside the data folder where it is not set.
+    oidc_issuer: str | None = None  # OpenID Connect provider by which people sign in; needs the extra `oidc`.
     oidc_client_id: str | None = None
     oidc_client_secret_file: str | None = None  # Holds the client's secret, mode 600; unset for a client without one.
     oidc_name: str | None = None  # What the button calls the provider; its host where it is not set.
@@ -101,10 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """smtp://USER:PASSWORD@HOST:587 (by STARTTLS) or smtps://…: who asks for it is told by mail that a report is
     finished. Shown nowhere; give it by the environment."""
     mail_from: str | None = None  # The address that those mails come from.
-    webhook_url: str | None = None
-    """https://…: is told that reports are finished, of people who ask for it. Shown nowhere, as it may hold a token."""
-    webhook_secret: str | None = None
-    """whsec_ and the base64 of 24 to 64 random bytes, by which the receiver knows us. Shown nowhere."""
+    webhook_url: str | None = None  # https://…: is told of finished reports, where people ask for it. Shown nowhere.
+    webhook_secret: str | None = None  # whsec_ and base64 of 24 to 64 random bytes, which proves us. Shown nowhere.
     mcp: bool = False  # Whether agents may ask at /mcp of the private listener, each with a key; needs the extra `mcp`.
     access_log: bool = False  # Whether every request is a line in the log; those that break always are.
     log_level: str = "info"  # debug, info, warning or error.

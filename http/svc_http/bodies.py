@@ -24,8 +24,7 @@ FRAME_BYTES_MAX = 4 * 1024 * 1024  # a body as sent, and again as unpacked; the 
 EXPORT_BYTES_MAX = 16 * 1024 * 1024  # a telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB
 INLINE_BYTES_MAX = 64 * 1024  # bodies that are decoded on the loop: a few milliseconds at most
 BODIES_BYTES_MAX = 48 * 1024 * 1024  # all together while they arrive and are worked on: slow senders fill no memory
-SMALL_BYTES_MAX = 64 * 1024
-"""So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
+SMALL_BYTES_MAX = 64 * 1024  # of each body, uncounted and at its own pace: captures pass while exports wait for room
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
 GZIP_STREAMS_MAX = 16  # what follows one is copied for the next, so many small ones would cost time without end
 AT_ONCE_MAX = 8  # POST requests of one developer that are worked at together; further ones wait in line

@@ -29,9 +29,7 @@ NO_ROUTE = "none"  # the route of what no route answers, in logs and metrics; th
 PATH_CHARS_SHOWN = 200  # how much of an unknown path an error repeats
 UNREAD_BYTES_MAX = 64 * 1024 * 1024  # how much of a refused body still arrives before the answer
 UNREAD_SECONDS_MAX = 10.0  # and how long that may take
-LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024
-"""How fast all bodies arrive together, each beyond `SMALL_BYTES_MAX`. A hundred large ones at full speed would make
-each pass of the loop long, and a capture takes a few dozen passes."""
+LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024  # all bodies together, each beyond `SMALL_BYTES_MAX`: else the loop gets slow
 WRITE_SECONDS_MAX = 20.0  # how long a client may leave a piece of an answer untaken
 _NEEDLESS_CODING = re.compile(rb"%(?:2[def]|3[0-9]|4[1-9a-f]|5[0-9acf]|6[1-9a-f]|7[0-9ae]|25)", re.IGNORECASE)
 """What stands for itself, a slash, a backslash or a percent sign: a proxy that keeps /v1/admin away compares the path

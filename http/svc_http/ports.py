@@ -37,10 +37,8 @@ T = TypeVar("T")
 COMMANDS_AT_ONCE = 64  # of many how many are on their way to the store
 REFUSALS_MAX = 8
 REFUSAL_CHARACTERS_MAX = 300
-SHORT_BYTES_MAX = 256 * 1024
-"""Of texts; what is longer waits in a line of its own, so that a usual prompt never waits for a large export."""
-_SHORT, _LONG = trio.CapacityLimiter(1), trio.CapacityLimiter(1)
-"""Python runs one thread at a time, so more of them would only make everybody's work slower, the loop's most of all."""
+SHORT_BYTES_MAX = 256 * 1024  # of texts; a longer one waits in another line, so that no usual prompt waits for it
+_SHORT, _LONG = trio.CapacityLimiter(1), trio.CapacityLimiter(1)  # one thread runs at a time; more would slow the loop
 
 
 # --- work on what people sent, beside the loop: one at a time, charged to whoever it is for ----------------------
@@ -281,8 +279,7 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     capture_responses: bool
     version: str  # of this program
     channels: tuple[Channel, ...] = ()  # by which this server can tell people that a report is finished
-    api_hosts: frozenset[str] = frozenset()
-    """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
+    api_hosts: frozenset[str] = frozenset()  # names of the private listener, in lower case; addresses always may be
     access_log: bool  # whether every request is a line in the log; else only those that break
     rules_version: int  # the rule set that made the conclusions which are served
 

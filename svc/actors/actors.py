@@ -38,8 +38,7 @@ from svc.process import FRAME_BYTES_MAX, KIB_BYTES, MIB_BYTES, RESTART_SECONDS_M
 from svc_http.ports import CpuTime, Waiting, beside
 
 MAILBOX_COMMANDS_MAX = 1_024  # that wait for one developer: the burst of a whole team's agents that share a key
-AHEAD_EVENTS_MAX = 256
-"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
+AHEAD_EVENTS_MAX = 256  # of a developer, that the views may lack; the next command waits. A quarter of a second of work
 FLIGHT_BYTES_MAX = 64 * MIB_BYTES  # of commands on their way in the process: beyond it memory, not time, would run out
 ACTOR_BATCH_COMMANDS_MAX = 64  # commands decided and appended together: about what arrives during one fsync
 ACTOR_BATCH_BYTES_MAX = MIB_BYTES  # takes no further command: sixty large ones would never fit into the journal

@@ -51,10 +51,7 @@ class Administration:
         self._turns = Turns(MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
-        """Carry a command of a member, or the operator, out; returns once it is on disk.
-
-        Raises what the journal raises.
-        """
+        """Carry out what a member, or the operator, wants; returns once it is on disk. Raises what the journal does."""
         return await self._turns.take(partial(self._carry_out, command, by))
 
     async def _carry_out(self, command: PeopleAct, by: UUID | None) -> PeopleReply:

@@ -24,9 +24,7 @@ from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connecte
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
 
-ARCHIVE_INTERVAL_SECONDS = 3_600.0
-"""How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a
-file of each day that changed, so this also says how many files a month has."""
+ARCHIVE_INTERVAL_SECONDS = 3_600.0  # between two looks for changed rows; each makes a file a changed day
 ARCHIVE_RETRY_SECONDS = 600.0  # after a look that failed: what it lags behind is read from the views
 ARCHIVE_BATCH_ROWS_MAX = 5_000  # in one file as it is first written, about 250 KiB: some 5 MiB on their way
 ARCHIVE_READ_ROWS_MAX = 250_000  # in one query of whole days, a third of a second; in between a read can be given up

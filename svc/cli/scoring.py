@@ -24,8 +24,7 @@ from svc_http.records import DAYS_MAX, last_dates, last_days
 _V3 = "/v1/score_v3"
 DAYS = 30
 GOALS_SHOWN = 20
-GOALS_MAX = 200
-"""As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
+GOALS_MAX = 200  # one page of the API; among these a goal is looked for by number or beginning of id
 ID_CHARACTERS = 8
 NOT_REPORTED = "not reported"  # the model of requests that name none
 _STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}

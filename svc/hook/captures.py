@@ -11,11 +11,9 @@ from aggregates import REVIEW_MARK
 from svc import __version__
 from svc.hook.machine import KIB_BYTES, Connection, Letter, OpenPrompt
 
-TEXT_BYTES_MAX = 512 * KIB_BYTES
-"""What a prompt and an answer are cut to, unless the server asks for less: it fits one frame however it is escaped."""
+TEXT_BYTES_MAX = 512 * KIB_BYTES  # of a prompt or answer, unless the server asks for less: it fits one frame, escaped
 TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES  # a tool call's input as JSON; of a larger one the long texts are cut
-TOOL_TEXT_CHARACTERS_MAX = 1_000
-"""What a long text of such an input is cut to: a path or the beginning of a command still stands in it."""
+TOOL_TEXT_CHARACTERS_MAX = 1_000  # of a long text in it: a path or the beginning of a command stands in so many
 MILLISECONDS_MAX = 10**12  # a longer duration is none, here as on the server
 ID_CHARACTERS_MAX = 1_024
 CWD_CHARACTERS_MAX = 32_767
@@ -23,8 +21,7 @@ AGENTS = ("claude-code", "codex", "gemini")
 PROMPTS = "/v1/prompts"
 RESPONSES = "/v1/prompts/response"
 LOGS = "/v1/logs"
-CUT = "…[cut]"
-"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
+CUT = "…[cut]"  # ends a shortened text of a tool's input; the server draws nothing wrong from it
 _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 _KINDS = {
     "UserPromptSubmit": "prompt",

@@ -17,8 +17,7 @@ from svc.hook.main import INPUT_BYTES_MAX, ended_in
 if TYPE_CHECKING:
     from aggregates.reading.verdicts import BooleanName
 
-COACH_SECONDS = 0.25
-"""When it gives up. On an idle machine it takes less than a tenth of a second, Python's start included."""
+COACH_SECONDS = 0.25  # when it gives up; idle, it takes less than a tenth, Python's start included
 PROMPT_CHARACTERS_MAX = 32_768  # of a longer prompt nothing is said: most of it is pasted
 
 

@@ -109,8 +109,7 @@ def forget_old(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-PAUSE_SECONDS = 30.0
-"""How long nothing is sent after a server did not answer in time: only one prompt in a while waits for a hung one."""
+PAUSE_SECONDS = 30.0  # nothing is sent so long after a time-out: one prompt in a while waits for a hung server
 OUTBOX_FILES_MAX = 2_000
 OUTBOX_BYTES_MAX = 64 * MIB_BYTES
 OUTBOX_SECONDS_MAX = 14 * 86_400.0

@@ -23,8 +23,7 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection, Outbox, connectio
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
-EXIT_SECONDS = 1.7
-"""When the process ends whatever it is doing, so that all of it, the interpreter's start included, stays below 2 s."""
+EXIT_SECONDS = 1.7  # when the process ends: all of it, the interpreter's start included, stays below 2 s
 DELIVER_SECONDS = 1.2  # until when something is sent. What is left stays in the outbox
 DELIVER_AT_END_SECONDS = 0.7  # the same for a session's end: Claude Code gives all hooks 1.5 s together then
 UNPACK_SECONDS = 0.3  # what the one-file program takes of all this before it begins: it unpacks itself
@@ -33,8 +32,7 @@ assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + 
 INPUT_BYTES_MAX = 16 * MIB_BYTES  # a hook's input; a tool's output in it is the largest part
 ANSWER_BYTES_MAX = 64 * KIB_BYTES  # how much of a server's answer is read
 REVIEW_SECONDS = 600.0  # `svc review` is not started again so soon
-_TRY_AGAIN = (401, 403, 408, 425, 429)
-"""A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
+_TRY_AGAIN = (401, 403, 408, 425, 429)  # of the key or the moment: nothing is wrong with the capture itself
 _NO_SERVICE = (404, 405)  # from a route that every intake has; something else answers at this address
 
 

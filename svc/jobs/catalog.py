@@ -160,8 +160,7 @@ class Catalog:
         self._started = trio.Event()
         self._served: prices.Served | None = None
         self._served_source: str | None = None
-        self._state: prices.CatalogState | None = None
-        """None until it is read: that takes a fifth of a second, which commands that need none do not pay."""
+        self._state: prices.CatalogState | None = None  # None until it is read, which takes a fifth of a second
 
     @property
     def served(self) -> prices.Served | None:

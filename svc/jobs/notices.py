@@ -32,8 +32,7 @@ from svc_http.ports import Service
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
-NOTICE_LOOK_SECONDS = 30.0
-"""Also before the first look: by then the views of a node that takes the job over hold what the one before has done."""
+NOTICE_LOOK_SECONDS = 30.0  # also before the first look: by then a node knows what the one before it did
 NOTICE_SECONDS = 20.0  # how long another server may take to hear of one report
 NOTICES_MAX = 8  # at a time: on Monday morning all weekly reports are finished at once
 NOTICES_WAITING_MAX = 1_000  # looked at in one read, the newest of each channel

@@ -173,8 +173,7 @@ class ReportSchedules:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._asked: dict[tuple[Scope, Schedule], int] = {}
-        """The start of the last period asked for, so that each is looked for once a process."""
+        self._asked: dict[tuple[Scope, Schedule], int] = {}  # start of the last period asked for, once a process
 
     async def run(self) -> None:
         while True:

@@ -25,8 +25,7 @@ POSITIONS_PER_QUERY_MAX = 500  # in one statement; SQLite takes 999 variables ev
 
 STORE_READERS_MAX = 8  # connections that read the log: projector, requests that show words, actors; 2 MiB each
 PIECE_EVENTS = 500  # that a retention, a forgetting, an export or a verification takes at a time: half a second at most
-READS = trio.CapacityLimiter(STORE_READERS_MAX)
-"""Threads that read the log, or what administration asks for: as many as there are connections to it."""
+READS = trio.CapacityLimiter(STORE_READERS_MAX)  # threads that read the log: as many as connections
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream

@@ -149,8 +149,7 @@ class Vault:
         self.keys, self._random = keys, random
         self._ready: dict[UUID, _Key] = {}
         self._lock = Lock()
-        self.unopened: dict[UUID, int] = {}
-        """How many sealed texts were met, by developer, for which there is no key, or another one."""
+        self.unopened: dict[UUID, int] = {}  # sealed texts met without their key, by developer
 
     def seal(self, developer_id: UUID, text: str) -> bytes:
         """Seal a text under the developer's key, which is made if there is none. OSError: it could not be kept."""

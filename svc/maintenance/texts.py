@@ -48,9 +48,7 @@ SWEEP_TRIES = 20  # to empty the write-ahead log, a quarter of a second apart, b
 STANDING_BYTES = 256 * KIB_BYTES  # of readings in one fact about forgotten texts; one batch may hold more
 RETENTION_SECONDS = 3_600.0  # how often a server takes away what has outlived its retention, which is given in days
 RETENTION_MARK_EVENTS = 20_000  # after so many a retention notes how far it has come: the rest is looked at again
-RETENTION_YOUNG_EVENTS = 20_000
-"""After so many events in a row that are too young, a server's retention looks on an hour later: usually there is
-nothing old behind them, and it takes a second to see."""
+RETENTION_YOUNG_EVENTS = 20_000  # too young in a row: then a retention looks on an hour later
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -26,13 +26,9 @@ from svc.process import READERS_MAX, RESTART_SECONDS_MAX
 from svc.views.views import Cost, Stepped, ViewsDamaged, open_reader, open_writer, point_to, remove_others, step
 from svc_http.ports import Standing
 
-PROJECT_INTERVAL_SECONDS = 0.5
-"""The projector runs at most this often, and at once when a reader waits: facts are cheaper by the hundred. Of 16
-sessions, 16 prompts at a time take four times as long as 500, 128 half as long again, 256 a tenth longer."""
+PROJECT_INTERVAL_SECONDS = 0.5  # between two steps, unless a reader waits: facts are cheaper by the hundred
 SLICE_SECONDS = 0.005  # so long the projecting thread works before it looks whether captures wait
-REST_SECONDS = 0.010
-"""So long it rests while they do. At 16 connections 5 ms gave 690 captures a second with a p99 of 107 ms; 15 ms gave
-780 and 36 ms, but views that fall behind sooner."""
+REST_SECONDS = 0.010  # so long it rests while they do: 5 ms cost a tenth of the captures, 15 ms leave views behind
 NAP_SECONDS = 0.001  # parts of a rest: a reader that comes ends it
 LAG_EVENTS_MAX = 3_000  # views that are so far behind are brought up without rests; that takes two to three seconds
 PROJECT_EVENTS_MAX = 500  # in one transaction: few enough that a waiting reader is served soon; 1,000 gain nothing
@@ -153,8 +149,7 @@ class Projector:
             raise
         self.level_at = journal.head
         self._followed = True
-        self.damaged: Callable[[str], None] = lambda _flaw: None
-        """Called whenever a step or a reader meets a damaged page; it must not fail, nor take long."""
+        self.damaged: Callable[[str], None] = lambda _flaw: None  # at a damaged page; must not fail, nor take long
         self.steps = 0  # batches that were applied, and exchanges of the file
         self._changed: dict[Scope, int] = {}
         self._exchanged = 0

@@ -40,9 +40,7 @@ RULES_VERSION = 3  # of the rules that this program applies
 VIEWS_WAL_BYTES = 8 * MIB_BYTES  # what their write-ahead log is cut to once readers let it; beside a rebuild it grows
 GIVE_WAY_SQLITE_STEPS = 1_000  # between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more
 READ_PIECES = 10  # in which a batch of facts is read: all 500 at once would take 20 ms without a look
-USUAL_EVENT_SECONDS = 0.005
-"""So much processor time deriving may take for each event before it counts in its developer's budget: by the hundred
-events take a fifth of it, alone at the end of a long session twice as much."""
+USUAL_EVENT_SECONDS = 0.005  # of deriving, for each event, before it counts in the budget: some twice the usual
 RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
 RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
 PLACES = 4_096  # positions that are looked up together: a developer has few facts about them
@@ -52,8 +50,7 @@ POINTER = "views.current"
 _TABLES = f"{SCHEMA_VERSION}.{DECODER_VERSION}"  # they hold what was read, and where its words stand
 NAME = re.compile(r"views-(\d+(?:\.\d+)?)-r(\d+)-(\d+)\.db")
 _COPIES = re.compile(r"(verify|check)-[a-z0-9_]{8}")  # of commands of former versions that were killed
-_READ = frozenset({"prompt", "response", "words"})
-"""The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
+_READ = frozenset({"prompt", "response", "words"})  # words that conclusions need; opening the others takes time
 
 
 class ViewsDamaged(Unavailable, sqlite3.DatabaseError):

@@ -30,8 +30,7 @@ from svc_http.routing import Routes
 SOURCE_DEFAULT = "claude-code"
 PLUGIN = "plugin"  # who sends responses, which name no agent
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
-LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
-"""Selecting a prompt by its session alone: for plugins before this version, and before this time."""
+LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")  # a session alone selects a prompt for plugins below, before then
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
@@ -191,8 +190,7 @@ def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
 
 # --- what a plugin asks for besides capturing -----------------------------------------------------------------
 
-MAX_PROMPT_BYTES = 512 * 1024
-"""What a plugin is asked to cut a prompt to: even with every byte escaped as six, it fits one frame."""
+MAX_PROMPT_BYTES = 512 * 1024  # asked of a plugin: even with every byte escaped as six, it fits one frame
 
 
 class CaptureConfig(msgspec.Struct):

@@ -20,9 +20,7 @@ RECORDS_MAX = 50_000  # of one export; real ones have 500 to 10,000, and the sma
 VALUES_MAX = 1_000_000  # of one export, each some 70 bytes while it is cut; real ones have one for 30 bytes
 UNBROKEN_SECONDS = 0.03  # so long an export is cut without a rest: nearly all are done by then
 SLICE_SECONDS = 0.005
-REST_SECONDS = 0.004
-"""Afterwards so long work and so long rest take turns. A capture of somebody else beside exports of 16 MiB took 195 ms
-without rests, and takes 70 with them; the exports take half as long again."""
+REST_SECONDS = 0.004  # between slices: with it a capture beside exports of 16 MiB takes 70 ms, not 195
 MESSAGE_CHARACTERS_MAX = 1_000
 _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
     "logs": ("log records", "rejectedLogRecords", "resourceLogs", "scopeLogs", "logRecords"),
