@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 import ssl
+import stat
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -205,10 +206,12 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
 
 def hang_up_all(address: str) -> None:
     """End every connection of this process that came by a Unix socket; hypercorn gives none of them out."""
-    for name in os.listdir("/dev/fd"):
-        with suppress(OSError), socket.fromfd(int(name), socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            if connection.getsockname() == address:
-                connection.shutdown(socket.SHUT_RDWR)
+    for number in map(int, os.listdir("/dev/fd")):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):  # `fromfd` never closes its copy of anything else
+                with socket.fromfd(number, socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                    if connection.getsockname() == address:
+                        connection.shutdown(socket.SHUT_RDWR)
 
 
 async def _run(

@@ -298,7 +298,9 @@ def test_a_stop_ends_what_came_by_the_socket_and_nothing_else(tmp_path: Path) ->
         client.connect(str(tmp_path / str(number)))
         client.setblocking(False)
         ends.append((client, listener.accept()[0]))
+    before = len(os.listdir("/dev/fd"))
     hang_up_all(listeners[0].getsockname())
+    assert len(os.listdir("/dev/fd")) == before
     assert ends[0][0].recv(1) == b""
     with pytest.raises(BlockingIOError):
         ends[1][0].recv(1)
