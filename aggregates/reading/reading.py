@@ -140,8 +140,11 @@ def _only_names_success(shown: Features) -> bool:
     if "work" not in shown.phrases.get("accepting", ""):
         return False
     line = " ".join(shown.words)
-    others = [each for each in lexicon.PHRASE_CUES["accepting"] if not any(word.startswith("work") for word in each)]
-    return not any(" ".join(each) in line for each in others)
+    return not any(map(line.__contains__, _APPROVING))
+
+
+_ACCEPTING = map(" ".join, lexicon.PHRASE_CUES["accepting"])
+_APPROVING = [each for each in _ACCEPTING if not re.search(r"\bwork", each)]
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:

@@ -55,6 +55,7 @@ SENTENCE_WORDS = _table("sentence")
 WORD_CUES = _table("word_cues")
 FAILING: list[str] = _LEXICON["failing"]
 RUNNING: list[str] = _LEXICON["running"]
+SHELL_ENDS: list[str] = _LEXICON["shell_ends"]
 SIGNS: dict[str, list[str]] = _LEXICON["signs"]
 SIGNS_OF_LINES: dict[str, list[str]] = _LEXICON["signs_of_lines"]
 PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
@@ -372,9 +373,17 @@ _SCRIPTS = _FAILS["a script"]
 
 def named_checks(own: str) -> list[str]:
     """The names of scripts in clauses that speak of a check, in lower case: "the check is `sh fail.sh`"."""
-    clauses = [each for each in _SAID_CLAUSES.split(own.lower()) if any(map(each.__contains__, RUNNING))]
-    clauses = [each for each in clauses if _NAMES_A_CHECK.search(each)]
+    text = own.lower()
+    if not _runs_a_script(text):
+        return []
+    clauses = (each for each in _SAID_CLAUSES.split(text) if _NAMES_A_CHECK.search(each))
     return list(dict.fromkeys(name for each in clauses for name in _SCRIPTS.findall(each)))[:_NAMED_MAX]
+
+
+def _runs_a_script(text: str) -> bool:
+    """Whether a clause of it may; mostly none does, and this takes a twentieth of looking at each."""
+    after = (piece for each in RUNNING for piece in text.split(each)[1:])
+    return any(map(text.__contains__, SHELL_ENDS)) or any(map(_FAILS["script"].match, after))
 
 
 _NAMED_MAX = 8
