@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 US_PER_SECOND = 1_000_000
+US_PER_MINUTE = 60 * US_PER_SECOND
 US_PER_DAY = 86_400 * US_PER_SECOND
 INSTANT_MIN_US = 0
 INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND

@@ -15,11 +15,11 @@ import msgspec
 from aggregates.event import unpacked
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
+from aggregates.times import US_PER_MINUTE
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
 _EARLIER_TURNS_MAX = 6  # how many turns back the words of the open sub-session are looked at
-_MINUTE_US = 60 * 1_000_000
-PAUSE_US = 10 * _MINUTE_US
+PAUSE_US = 10 * US_PER_MINUTE
 TURNS_MAX = 200  # no goal is followed for longer, so that none costs more the longer it is
 _NOVEL_MIN = 3
 _SHARE_OF = 5  # so many words are added to those of a turn, one as known: of few words a share says little
@@ -151,8 +151,8 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
         "turns to something new": turns_away
         and prompt.shows("names a new task", "goes on after a yes", "begins with now"),
         "stands apart, 10 minutes later": apart,
-        "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
-        "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
+        "stands apart, 20 minutes later": apart and passed_us > 20 * US_PER_MINUTE,
+        "stands apart, an hour later": apart and passed_us > 60 * US_PER_MINUTE,
         "fresh, and points back at nothing": fresh
         and prompt.shows("words over 3")
         and not prompt.shows("leans on what was said"),

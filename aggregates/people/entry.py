@@ -16,7 +16,7 @@ from aggregates.ids import claim_stream, credential_stream, identity_stream
 from aggregates.people import directory as records
 from aggregates.people.acts import NoteKeyUse, Role, SeeSignIn
 from aggregates.people.directory import Directory
-from aggregates.times import US_PER_DAY, US_PER_SECOND, iso, parse_instant
+from aggregates.times import US_PER_DAY, US_PER_MINUTE, US_PER_SECOND, iso, parse_instant
 
 DAY_CHARACTERS = 10
 
@@ -234,7 +234,6 @@ def _keep(known: dict[str, int], digest: str, until_us: int) -> int:
 # so the last request before a refusal may go beyond it.
 
 User = UUID | str  # a developer, or an address
-US_PER_MINUTE = 60 * US_PER_SECOND
 BYTES_PER_MEGABYTE = 1024 * 1024
 USERS_MAX = 10_000  # whose use of an allowance is remembered; beyond it those are forgotten who used it longest ago
 ADDRESS = ("address_requests_per_minute", "address_megabytes_per_minute")

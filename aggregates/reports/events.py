@@ -77,8 +77,7 @@ def request_report(
     """`number`: how many reports of the period were asked for before, so that two who ask at once ask for one."""
     bounds = (period.name, period.start_us, period.end_us)
     return ReportRequested(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        **msgspec.structs.asdict(scope),
         report_id=stream_id("report", scope.organization_id, scope.developer_id, *bounds, number),
         period=period,
         language=language,

@@ -17,9 +17,9 @@ from typing import Literal, get_args
 import msgspec
 
 from aggregates.scores.grades import median
-from aggregates.times import US_PER_SECOND, bursts
+from aggregates.times import US_PER_MINUTE, US_PER_SECOND, bursts
 
-WAIT_MAX_US = 30 * 60 * US_PER_SECOND  # where nothing follows for longer, nobody was waiting any more
+WAIT_MAX_US = 30 * US_PER_MINUTE  # where nothing follows for longer, nobody was waiting any more
 Wait = tuple[int, int]  # from the first microsecond up to, but without, the second
 
 
@@ -65,19 +65,18 @@ Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst",
 # in the order in which they lay claim to time
 _PRECEDENCE: Mapping[Detector, int] = {detector: place for place, detector in enumerate(get_args(Detector))}
 _US_PER_MS = 1000
-_MINUTE_US = 60 * US_PER_SECOND
 RATE_LIMITED = 429
 SERVER_ERRORS = (500, 599)  # the status codes of an outage, both included; 529 says overloaded
 BURST_FAILURES_MIN = 3
-BURST_US = 2 * _MINUTE_US
-OUTAGE_ALONE_US = 5 * _MINUTE_US  # an outage that only one developer saw has lasted longer
-GAP_MIN_US = 2 * _MINUTE_US
-GAP_MAX_US = 30 * _MINUTE_US
+BURST_US = 2 * US_PER_MINUTE
+OUTAGE_ALONE_US = 5 * US_PER_MINUTE  # an outage that only one developer saw has lasted longer
+GAP_MIN_US = 2 * US_PER_MINUTE
+GAP_MAX_US = 30 * US_PER_MINUTE
 SPIKE_FACTOR = 3
 SPIKE_MIN_MS = 10_000
 BASELINE_REQUESTS_MAX = 100
 BASELINE_REQUESTS_MIN = 20
-BASELINE_US = 28 * 24 * 60 * _MINUTE_US
+BASELINE_US = 28 * 24 * 60 * US_PER_MINUTE
 
 
 class ApiRequest(msgspec.Struct, frozen=True):

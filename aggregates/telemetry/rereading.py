@@ -5,15 +5,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from aggregates.capture.events import (
-    DECODER_VERSION,
-    CaptureMetrics,
-    CaptureRecords,
-    MetricsCaptured,
-    RecordsCaptured,
-    Telemetry,
-    TracesCaptured,
-)
+from aggregates.capture import events
+from aggregates.capture.events import DECODER_VERSION, MetricsCaptured, RecordsCaptured, Telemetry
 from aggregates.event import Digester, Words
 from aggregates.records.record import Point, Record
 from aggregates.telemetry.batches import ExportContext
@@ -26,7 +19,7 @@ _T = TypeVar("_T", Record, Point)
 def reread(event: Telemetry, digester: Digester, rest: Rest = without_rest) -> Telemetry:
     """What today's decoder reads in the same export, of the same session; as it was read where that is gone."""
     signal: Signal = "metrics" if isinstance(event, MetricsCaptured) else "logs"
-    signal = "traces" if isinstance(event, TracesCaptured) else signal
+    signal = "traces" if isinstance(event, events.TracesCaptured) else signal
     means = ExportContext(event.scope, event.received_at_us, digester, redaction=bool(event.redactions))
     try:
         made = Export(signal, means, rest).commands(split(((event.raw and event.raw.text) or "").encode(), signal))
@@ -35,10 +28,10 @@ def reread(event: Telemetry, digester: Digester, rest: Rest = without_rest) -> T
     # The record that started this session may stand here, which tells the rest in another one.
     commands = [each.command for each in made if each.command.agent_session_id == event.agent_session_id]
     match event, commands:
-        case MetricsCaptured(), [CaptureMetrics() as read]:
+        case MetricsCaptured(), [events.CaptureMetrics() as read]:
             points = tuple(_named(read.points, event.points, event.received_at_us))
             return replace(event, points=points, decoder_version=DECODER_VERSION)
-        case RecordsCaptured(), [CaptureRecords() as read]:
+        case RecordsCaptured(), [events.CaptureRecords() as read]:
             digests = {each.record_id: each.input_digest for each in event.records if each.input_digest is not None}
             records = _named(read.records, event.records, event.received_at_us)
             records = [replace(each, input_digest=digests.get(each.record_id, each.input_digest)) for each in records]

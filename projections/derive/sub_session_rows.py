@@ -215,6 +215,9 @@ def _rework_view(concluded: SubSession, files: Sequence[Sequence[tuple[Turn, Fil
     )
 
 
+_AS_CONCLUDED = ("agent_session_ids", "opened_by", "closed_by", "floor", "outcome")
+
+
 def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     prompts = concluded.prompts
     typed = as_typed([each.turn for each in prompts])
@@ -228,10 +231,7 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     latest = next((each.standing.chances for each in reversed(prompts) if each.rubric.status == "ok"), ())
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
     return Detail(
-        agent_session_ids=concluded.agent_session_ids,
-        opened_by=concluded.opened_by,
-        closed_by=concluded.closed_by,
-        floor=concluded.floor,
+        **{name: getattr(concluded, name) for name in _AS_CONCLUDED},
         first_title=text_of(first, "title"),
         goal_title=text_of(goal, "title"),
         summary=text_of(goal, "summary"),
@@ -239,7 +239,6 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         edited_summary=summary,
         judge_status=status,
         confidence=1.0 if concluded.said.intent is not None else next(of_goal, 0.0),
-        outcome=concluded.outcome,
         latest_score=verdicts.expected_score(latest),
         judge_reason=reason if status == "unclassified" else None,
         estimate=estimate(concluded.standing.chances),

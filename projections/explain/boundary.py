@@ -9,7 +9,7 @@ from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, contrib
 from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
-from aggregates.times import US_PER_SECOND, iso
+from aggregates.times import US_PER_MINUTE, US_PER_SECOND, iso
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import Capture
 from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
@@ -18,7 +18,6 @@ from projections.reader import bodies, unpack
 
 KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the others
 _NAMED_MAX = 4
-_US_PER_MINUTE = 60 * US_PER_SECOND
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
 
 
@@ -179,7 +178,7 @@ def _merged(facts: evidence.SubSessionEvidence) -> tuple[list[MergedArc], list[s
             position=opening.position,
         )
         touched.update(arc.touched_files)
-        minutes, files = MERGE_GAP_US // _US_PER_MINUTE, evidence.counted(each.shared_files, "file")
+        minutes, files = MERGE_GAP_US // US_PER_MINUTE, evidence.counted(each.shared_files, "file")
         by = "rule" if arc.said is None else "person"
         sentences.append(evidence.said("merged", by, started_at=each.started_at, minutes=minutes, files=files))
         merged.append(each)
@@ -211,7 +210,7 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
         text, passed_us = f"{says} {_sides(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
-            text += evidence.said("weighed", "silence", minutes=passed_us // _US_PER_MINUTE)
+            text += evidence.said("weighed", "silence", minutes=passed_us // US_PER_MINUTE)
     return KeptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),

@@ -9,8 +9,8 @@ from aggregates.event import Reason, Scope
 from aggregates.ids import link_stream, membership_stream, sign_in_stream
 from aggregates.people import acts, entry
 from aggregates.people.directory import Directory, Key, Link
-from aggregates.people.entry import DEVELOPER, US_PER_MINUTE, USERS_MAX, Budgets, Exhausted
-from aggregates.times import US_PER_DAY, US_PER_SECOND
+from aggregates.people.entry import DEVELOPER, USERS_MAX, Budgets, Exhausted
+from aggregates.times import US_PER_DAY, US_PER_MINUTE, US_PER_SECOND
 from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, named, why
 from tests.support.tables import table
 
