@@ -10,6 +10,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from shutil import disk_usage
@@ -127,23 +128,21 @@ class Metrics:
         return encode(self.registry), media
 
 
+@dataclass(eq=False)
 class Instruments(Collector):
-    def __init__(
-        self,
-        var: Path,
-        context: ActorContext,
-        actors: Actors,
-        projector: Projector,
-        rebuilding: Rebuilding,
-        catalog: Catalog,
-        metrics: Metrics,
-        backups: ScheduledBackups | None = None,
-    ) -> None:
-        self._var, self._context, self._actors, self._projector = var, context, actors, projector
-        self._rebuilding, self._catalog, self.metrics, self._backups = rebuilding, catalog, metrics, backups
-        self._started_us = context.clock.now_us()
-        metrics.registry.register(self)
-        context.journal.committed = metrics.commits.observe
+    _var: Path
+    _context: ActorContext
+    _actors: Actors
+    _projector: Projector
+    _rebuilding: Rebuilding
+    _catalog: Catalog
+    metrics: Metrics
+    _backups: ScheduledBackups | None
+
+    def __post_init__(self) -> None:
+        self._started_us = self._context.clock.now_us()
+        self.metrics.registry.register(self)
+        self._context.journal.committed = self.metrics.commits.observe
 
     def collect(self) -> Iterator[Metric]:
         journal, projector, served = self._context.journal, self._projector, self._catalog.served

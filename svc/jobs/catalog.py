@@ -4,6 +4,7 @@ A revision is validated before it is stored, and again when a process starts; th
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -142,20 +143,15 @@ log = structlog.get_logger()
 _FAILURES = (NotRefreshed, Busy, StoreUnavailable)  # why a refresh may not come about; what is served goes on
 
 
+@dataclass(eq=False)
 class Catalog:
-    def __init__(
-        self,
-        store: EventStore,
-        journal: Journal,
-        clock: Clock,
-        organizations: Callable[[], Collection[UUID]],
-        source: CatalogSource,
-    ) -> None:
-        self._store = store
-        self._journal = journal
-        self._clock = clock
-        self._organizations = organizations
-        self._source = source
+    _store: EventStore
+    _journal: Journal
+    _clock: Clock
+    _organizations: Callable[[], Collection[UUID]]
+    _source: CatalogSource
+
+    def __post_init__(self) -> None:
         self._turns = Turns(CATALOG_COMMANDS_MAX, "too many catalogs wait to be published already")
         self._started = trio.Event()
         self._served: prices.Served | None = None

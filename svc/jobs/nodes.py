@@ -6,6 +6,7 @@ What a job writes carries its lease's epoch: a node that was frozen writes nothi
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -34,26 +35,21 @@ FORGOTTEN_FILE = "forgotten.position"  # up to which position this node has let 
 _WATCHED = (*TOPICS, CatalogPublished.TOPIC, DeveloperForgotten.TOPIC, ReportRequested.TOPIC)
 
 
+@dataclass(eq=False)
 class Following:
     """Keeps what a node knows of the log level with what all nodes write. Polling finds everything, news only wake."""
 
-    def __init__(
-        self,
-        var: Path,
-        context: ActorContext,
-        shared: SharedRecorder,
-        administration: Administration,
-        catalog: Catalog,
-        rebuilding: Rebuilding,
-        wake_reports: Callable[[int], None],
-    ) -> None:
-        self._file = var / FORGOTTEN_FILE
-        self._store, self._journal, self._vault = context.store, context.journal, context.vault
-        self._shared = shared
-        self._administration = administration
-        self._catalog = catalog
-        self._rebuilding = rebuilding
-        self._wake_reports = wake_reports
+    var: Path
+    context: ActorContext
+    _shared: SharedRecorder
+    _administration: Administration
+    _catalog: Catalog
+    _rebuilding: Rebuilding
+    _wake_reports: Callable[[int], None]
+
+    def __post_init__(self) -> None:
+        self._file = self.var / FORGOTTEN_FILE
+        self._store, self._journal, self._vault = self.context.store, self.context.journal, self.context.vault
         self._position = self._store.head()
         self._reached_at = -math.inf
         self.forgotten_here: set[int] = set()  # positions of orders that this node itself has carried out
