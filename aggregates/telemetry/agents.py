@@ -300,6 +300,7 @@ _READERS: dict[Agent, dict[str, Reader]] = {
     },
     "svc": {"tool_result": _claude_tool, "stop_failure": _stop_failure},
 }
+_PREFIXES = [(spoken.prefix, agent) for agent, spoken in _SPOKEN.items() if spoken.prefix]
 for _agent, _spoken in _SPOKEN.items():
     _spoken.readers = {name: _plain(**told) for name, told in _spoken.events.items()} | _READERS.get(_agent, {})
 
@@ -319,8 +320,8 @@ def agent_of_sender(resource: Attributes, scope: str) -> Agent:
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
     for each in filter(None, names):
-        for agent, spoken in _SPOKEN.items():
-            if spoken.prefix and each.startswith(spoken.prefix):
+        for prefix, agent in _PREFIXES:
+            if each.startswith(prefix):
                 return agent
     return sender
 

@@ -121,7 +121,9 @@ def captured_records(
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
     records = tuple(
-        replace(
+        draft.record
+        if draft.text is draft.path is draft.command is draft.input_key is None and not draft.more
+        else replace(
             draft.record,
             text=words.add(draft.text),
             path=words.add(draft.path),

@@ -261,6 +261,7 @@ Reader = Callable[[SourceEvent], list[RecordDraft]]  # Reads events of one name
 _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
 _WAITS = VOCABULARY["waits"]
+_WAIT_KEYS = frozenset((*_WAITS["attributes_ms"], *_WAITS["attributes_seconds"]))
 _WAIT = re.compile(_WAITS["worded"])
 _LIMITED = re.compile(_WAITS["limited"])
 _PIECES = re.compile(_WAITS["piece"])
@@ -277,8 +278,10 @@ def status_in(message: str | None) -> int | None:
 
 def wait_told(attributes: Attributes, message: str | None) -> int | None:
     """Milliseconds that a provider asks to wait: as an attribute tells them, else as its message words them."""
+    if message is None and _WAIT_KEYS.isdisjoint(attributes):
+        return None
     # A header is told as a list of its lines.
-    lines = {key: attributes.get(key) for key in (*_WAITS["attributes_ms"], *_WAITS["attributes_seconds"])}
+    lines = {key: attributes.get(key) for key in _WAIT_KEYS}
     single = {key: line[0] if isinstance(line, list) and line else line for key, line in lines.items()}
     told, seconds = (rounded(single, *_WAITS[f"attributes_{unit}"]) for unit in ("ms", "seconds"))
     head = (message or "")[:_HEAD_CHARACTERS]

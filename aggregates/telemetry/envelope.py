@@ -5,9 +5,10 @@ section is what lies in one innermost list; the members beside the way there, on
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -123,28 +124,31 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 # where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
+_APART = b"\x03"  # between two texts
 
 
 def without_secrets(texts: Sequence[bytes]) -> tuple[list[bytes], Counter[str]]:
     """The texts, and what was taken out of them; a string that repeats in one text counts once."""
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
+    whole = _APART.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
     # Every second piece is a string, members' names too, still escaped.
-    cut = [text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE).split(b'"') for text in texts]
-    strings = list({string for pieces in cut for string in pieces[1::2]})
+    pieces = whole.split(b'"')
+    written = pieces[1::2]
+    strings = list(set(written))
     plain = msgspec.json.decode(_joined([b"[", b'","'.join(strings), b"]"]), type=list[str]) if strings else []
     dirty = {strings[index]: found for index, found in redact_among(plain).items()}
     redactions: Counter[str] = Counter()
-    cleaned = list(texts)
-    for place, pieces in enumerate(cut) if dirty else ():
-        here = dirty.keys() & set(pieces[1::2])
-        for each in here:
-            redactions.update(dirty[each].counts)
-        if here:
-            encoded = {each: msgspec.json.encode(dirty[each].text)[1:-1] for each in here}
-            pieces[1::2] = [encoded.get(each, each) for each in pieces[1::2]]
-            cleaned[place] = _joined(pieces)
-    return cleaned, redactions
+    if not dirty:
+        return list(texts), redactions
+    ends = list(accumulate(text.count(b'"') // 2 for text in whole.split(_APART)))
+    encoded = {each: msgspec.json.encode(found.text)[1:-1] for each, found in dirty.items()}
+    places = [place for place, each in enumerate(written) if each in dirty]
+    for _, each in {(bisect_right(ends, place), written[place]) for place in places}:
+        redactions.update(dirty[each].counts)
+    for place in places:
+        pieces[2 * place + 1] = encoded[written[place]]
+    return _joined(pieces).split(_APART), redactions
 
 
 def _joined(pieces: Sequence[bytes]) -> bytes:

@@ -204,9 +204,10 @@ class Export:
         part.points.append(made)
 
     def _attributes(self, raw: _Raw, record: otlp.Attributed) -> otlp.Attributes:
-        for key in otlp.lost_numbers(record.attributes):
+        def lost(key: str) -> None:
             self.faults.add(f"{raw.place}, attribute {otlp.cut_name(key)}", _LOST, 0)
-        return otlp.attributes_of(record.attributes)
+
+        return otlp.attributes_of(record.attributes, lost=lost)
 
     def _us(self, raw: _Raw, name: str, told: object) -> int:
         """A time in microseconds; 0 where it is not told."""
@@ -223,7 +224,7 @@ class Export:
         return known.get(key) or None
 
     def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
-        if len(self.senders) < SENDERS_MAX:
+        if agent not in self.senders and len(self.senders) < SENDERS_MAX:
             name = otlp.name(context.resource, "service.name") or "without a name"
             self.senders.add(agent if agent != "unknown" else name if follows else f"{UNKNOWN_SENDER} {name}")
 

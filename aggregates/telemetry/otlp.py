@@ -4,7 +4,7 @@ Unknown members are ignored, null is absent, numbers come as numbers or as texts
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -26,6 +26,8 @@ Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attri
 
 def whole(value: object, least: int = 0, most: int = 2**64 - 1) -> int | None:
     """An integer, as a number or a text, 5.0 and 1e3 too; None where it is none, or out of bounds."""
+    if type(value) is int:  # mostly
+        return value if least <= value <= most else None
     if isinstance(value, str) and _DOUBLE.fullmatch(value):
         value = int(value) if _DECIMAL.fullmatch(value) else float(value)
     if isinstance(value, float) and value.is_integer():
@@ -34,6 +36,8 @@ def whole(value: object, least: int = 0, most: int = 2**64 - 1) -> int | None:
 
 
 def real(value: object) -> float | None:
+    if type(value) is float or value is None:  # mostly
+        return value
     if isinstance(value, str) and _DOUBLE.fullmatch(value):
         return float(value)
     with suppress(OverflowError):
@@ -165,17 +169,23 @@ NUMBER_POINT = msgspec.json.Decoder(WireNumber, dec_hook=typed)
 DISTRIBUTION_POINT = msgspec.json.Decoder(WireDistribution, dec_hook=typed)
 
 
-def attributes_of(pairs: list[KeyValue] | None, *, with_bytes: bool = False) -> dict[str, Plain]:
-    """The attributes by their keys; of a key that comes twice the later value counts. Raises `Fault`."""
-    return {pair.key or "": plain(pair.value, with_bytes=with_bytes) for pair in pairs or ()}
+def attributes_of(
+    pairs: list[KeyValue] | None, *, with_bytes: bool = False, lost: Callable[[str], None] = lambda _key: None
+) -> dict[str, Plain]:
+    """The attributes by their keys; of a key that comes twice the later value counts. Raises `Fault`.
 
-
-def lost_numbers(pairs: list[KeyValue] | None) -> Iterator[str]:
-    """The keys of attributes whose numbers cannot be used."""
+    `lost` is called with the key of each whose number cannot be used.
+    """
+    found: dict[str, Plain] = {}
     for pair in pairs or ():
-        told = pair.value and (pair.value.double_value if pair.value.int_value is None else pair.value.int_value)
-        if told is not None and plain(pair.value) is None:
-            yield pair.key or ""
+        key, value = pair.key or "", pair.value
+        if value is not None and value.string_value is not None:  # most are texts
+            found[key] = value.string_value
+            continue
+        found[key] = told = plain(value, with_bytes=with_bytes)
+        if told is None and value is not None and (value.int_value, value.double_value) != (None, None):
+            lost(key)
+    return found
 
 
 def plain(value: AnyValue | None, depth: int = 0, *, with_bytes: bool = False) -> Plain:
@@ -243,13 +253,17 @@ def count(attributes: Attributes, *keys: str) -> int | None:
 
 def rounded(attributes: Attributes, *keys: str) -> int | None:
     """A time or an amount, which may have a fraction."""
-    told = (real(attributes.get(key)) for key in keys)
-    return next((round(number) for number in told if number is not None and 0 <= number <= COUNT_MAX), None)
+    for key in keys:
+        if (number := real(attributes.get(key))) is not None and 0 <= number <= COUNT_MAX:
+            return round(number)
+    return None
 
 
 def flag(attributes: Attributes, *keys: str) -> bool | None:
-    told = (str(attributes.get(key)).lower() for key in keys)
-    return next((each == "true" for each in told if each in ("true", "false")), None)
+    for key in keys:
+        if (told := str(attributes.get(key)).lower()) in ("true", "false"):
+            return told == "true"
+    return None
 
 
 def usd_nano(attributes: Attributes, key: str) -> int | None:
