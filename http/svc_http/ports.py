@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,13 +13,11 @@ import trio
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Mendable, Refused, Reply, Scope, Unavailable
-from aggregates.judging.rubric import JudgeKind
 from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account, Budgets, BudgetShown, Operators, Uses
 from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
-from aggregates.records.record import Count
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
@@ -29,7 +27,7 @@ from aggregates.times import iso
 from projections.facts.facts import ARRIVALS_MAX
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
-from svc_http.records import Arrival, Refusal
+from svc_http.records import AgentAnswer, Arrival, OpenQuestion, Refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -229,25 +227,6 @@ class Pasted(NamedTuple):
 class ClientSetup(NamedTuple):
     wheel: Wheel | None  # None where this program cannot make one
     pasted: list[Pasted]
-
-
-class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a developer's own agent is asked: the instructions, and a JSON document that they are about."""
-
-    id: str
-    kind: JudgeKind
-    instructions: str
-    data: str
-    schema: dict[str, Any]  # of the answer
-
-
-class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\.[0-9a-f]{32}$")]
-    agent: Annotated[str, msgspec.Meta(pattern="^[a-z-]{1,32}$")]
-    model: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@-]{1,128}$")]
-    answer: Annotated[str, msgspec.Meta(max_length=20_000)]  # as the agent wrote it
-    input_tokens: Count = 0
-    output_tokens: Count = 0
 
 
 class Provider(Protocol):

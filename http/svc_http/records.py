@@ -1,12 +1,13 @@
 """What commands know of the routes that they ask, which start fast: what is answered, and which days are asked for."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
+from aggregates.records.record import Count
 
 LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
@@ -75,3 +76,29 @@ class OperatorLink(msgspec.Struct):
 
     path: str
     expires_at: str
+
+
+QUESTIONS_MAX = 50  # handed out at once
+
+
+class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a developer's own agent is asked: the instructions, and a JSON document that they are about."""
+
+    id: str
+    kind: Literal["rubric", "outcome", "boundary"]
+    instructions: str
+    data: str
+    schema: dict[str, Any]  # of the answer
+
+
+class OpenQuestions(msgspec.Struct):
+    questions: Annotated[list[OpenQuestion], msgspec.Meta(max_length=QUESTIONS_MAX)]
+
+
+class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\.[0-9a-f]{32}$")]
+    agent: Annotated[str, msgspec.Meta(pattern="^[a-z-]{1,32}$")]
+    model: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@-]{1,128}$")]
+    answer: Annotated[str, msgspec.Meta(max_length=20_000)]  # as the agent wrote it
+    input_tokens: Count = 0
+    output_tokens: Count = 0

@@ -32,7 +32,7 @@ def review(agent: AgentName | None, model: str | None, limit: int, budget: int, 
     judge = reviewing.Judge(agent or ours[0].agent, model)
     if dry_run:
         found = reviewing.questions(Server(ours[0].url, ours[0].key))[:limit]
-        tokens = sum(each.tokens for each in found)
+        tokens = sum(map(reviewing.tokens_at_most, found))
         return say(f"{len(found)} questions are open for {judge.agent} ({judge.model}), at most {tokens:,} tokens")
     with working(f"asking {judge.agent}", "what was answered is kept") as progress:
         report = reviewing.review(ours[0], judge, limit, budget, progress)

@@ -25,9 +25,9 @@ from svc.connect.agents import AgentName, folder_of
 from svc.connect.changes import Refused
 from svc.connect.connections import NotAnswered, Server, StoredConnection, accepted, all_stored, said, stored
 from svc.hook import machine
+from svc_http.records import QUESTIONS_MAX, AgentAnswer, OpenQuestion, OpenQuestions
 
 DAILY_TOKENS = 200_000
-QUESTIONS_MAX = 50  # what a server hands out at once
 SERVER_SECONDS, ANSWER_SECONDS, HELP_SECONDS = 60.0, 120.0, 30.0
 REFUSED_MAX = 3  # of a question in a day, and of answers in a row: then nothing is to be hoped of this model
 CHARACTERS_PER_TOKEN_MIN = 2  # rather too many tokens than too few, until their number is known
@@ -63,20 +63,9 @@ class _Rules(msgspec.Struct, frozen=True):
 RULES = msgspec.toml.decode(get_data(__name__, "headless.toml") or b"", type=_Rules)
 
 
-class Question(msgspec.Struct, frozen=True):
-    id: str
-    instructions: str
-    data: str
-    schema: dict[str, Any]
-
-    @property
-    def tokens(self) -> int:
-        """At most about so many, until it is known."""
-        return (len(self.instructions) + len(self.data)) // CHARACTERS_PER_TOKEN_MIN + OVERHEAD_TOKENS
-
-
-class _Open(msgspec.Struct):
-    questions: list[Question]
+def tokens_at_most(question: OpenQuestion) -> int:
+    """About so many, until it is known."""
+    return (len(question.instructions) + len(question.data)) // CHARACTERS_PER_TOKEN_MIN + OVERHEAD_TOKENS
 
 
 class Reply(NamedTuple):
@@ -142,7 +131,7 @@ class Judge:
             what = f"{self._known.program} knows no {', '.join(lacking)}"
             raise Refused(f"{what}: its tools and hooks cannot be switched off; upgrade it")
 
-    def ask(self, question: Question) -> Reply:
+    def ask(self, question: OpenQuestion) -> Reply:
         shutil.rmtree(self.folder, ignore_errors=True)
         machine.private_folder(self.folder)
         put = {"instructions": question.instructions, "schema": json.dumps(strict(question.schema))}
@@ -240,7 +229,7 @@ def codex_settings() -> dict[str, str | bool]:
     return {name: value for name, value in put.items() if isinstance(value, str | bool)}
 
 
-def questions(server: Server) -> list[Question]:
+def questions(server: Server) -> list[OpenQuestion]:
     """Raises `NotAnswered`, `KeyRefused`, `Refused`."""
     path = f"/v1/review/questions?limit={QUESTIONS_MAX}"
     answer = server.asked("GET", path, seconds=SERVER_SECONDS)
@@ -249,7 +238,7 @@ def questions(server: Server) -> list[Question]:
     if answer.status == 403:
         raise Refused(said(answer))
     try:
-        return msgspec.json.decode(accepted(answer, path), type=_Open).questions
+        return msgspec.json.decode(accepted(answer, path), type=OpenQuestions).questions
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise server.not_an_intake() from error
 
@@ -274,7 +263,7 @@ def review(
             spent = Spent.today()
             if stored(connection.name) is None:
                 report.stopped = f"{connection.name} was disconnected"
-            elif spent.tokens + question.tokens > budget:
+            elif spent.tokens + tokens_at_most(question) > budget:
                 report.stopped = f"the day's budget of {budget:,} tokens is used up; it goes on tomorrow"
             elif in_a_row >= REFUSED_MAX:
                 report.stopped = f"{in_a_row} answers in a row were refused: {spent.failure}"
@@ -287,19 +276,20 @@ def review(
         return report
 
 
-def _asked(server: Server, judge: Judge, question: Question, spent: Spent, report: Report) -> bool:
+def _asked(server: Server, judge: Judge, question: OpenQuestion, spent: Spent, report: Report) -> bool:
     """Whether the server took the answer, or had one already. Raises as `questions`."""
-    spent.tokens += question.tokens  # whatever becomes of this process, it is not asked for nothing
+    reserved = tokens_at_most(question)
+    spent.tokens += reserved  # whatever becomes of this process, it is not asked for nothing
     spent.keep()
     reply = judge.ask(question)
-    used, failure = question.tokens if reply.tokens is None else sum(reply.tokens), reply.failure
-    spent.tokens += used - question.tokens
+    used, failure = reserved if reply.tokens is None else sum(reply.tokens), reply.failure
+    spent.tokens += used - reserved
     report.tokens += used
     spent.keep()
     if failure is None:
         read, written = reply.tokens or (0, 0)
-        body: dict[str, object] = {"id": question.id, "agent": judge.agent, "model": judge.model}
-        body |= {"answer": reply.answer, "input_tokens": read, "output_tokens": written}
+        known = {"input_tokens": read, "output_tokens": written}
+        body = AgentAnswer(id=question.id, agent=judge.agent, model=judge.model, answer=reply.answer, **known)
         answer = server.asked("POST", "/v1/review/answers", body, SERVER_SECONDS)
         if answer.status == 403:
             raise Refused(said(answer))

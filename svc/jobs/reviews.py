@@ -13,7 +13,8 @@ from svc.llm import answers
 from svc.llm.client import PAYLOAD_CHARACTERS_MAX, instructions
 from svc.log.codec import NewEvent
 from svc.log.store import Conflict
-from svc_http.ports import AgentAnswer, OpenQuestion, Service
+from svc_http.ports import Service
+from svc_http.records import AgentAnswer, OpenQuestion
 
 WITHHELD = "texts of your organization go to no model; its owner decides that (`svc org set --text-leaves`)"
 

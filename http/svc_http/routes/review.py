@@ -1,22 +1,15 @@
 """What a developer's own agent is asked about their work, and what it answers."""
 
-from typing import Annotated
-
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from projections.sub_sessions import unjudged
 from svc_http.bodies import accepted, json_reply
 from svc_http.params import ByKey, clamped
-from svc_http.ports import AgentAnswer, OpenQuestion
+from svc_http.records import QUESTIONS_MAX, AgentAnswer, OpenQuestions
 from svc_http.routing import Routes
 
-QUESTIONS_MAX = 50
 routes = Routes("intake")
-
-
-class OpenQuestions(msgspec.Struct):
-    questions: Annotated[list[OpenQuestion], msgspec.Meta(max_length=QUESTIONS_MAX)]
 
 
 class AnswerTaken(msgspec.Struct):

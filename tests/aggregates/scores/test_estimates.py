@@ -57,6 +57,7 @@ def test_a_score_is_the_mean_over_classes_of_the_mean_over_their_booleans() -> N
         "all of them": (0.5, 0.5, (50, 0, 100)),
         "the shortest": (0.7, 0.9, (80, 50, 100)),
         "what somebody said is drawn with .9, and scored as 1": (1.0, 0.8, (90, 50, 100)),
+        "with .9 and no less": (1.0, 0.89, (94.5, 100, 100)),
         "what somebody denied is drawn with .1": (0.0, 0.5, (25, 0, 50)),
     },
 )

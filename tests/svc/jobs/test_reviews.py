@@ -9,7 +9,7 @@ import pytest
 from aggregates.event import Done, Refused
 from aggregates.people.acts import ChangeOrganization
 from projections.sub_sessions.unjudged import Judged, judged
-from svc_http.ports import AgentAnswer, OpenQuestion
+from svc_http.records import AgentAnswer, OpenQuestion
 from tests.support.model_server import model_server
 from tests.svc.jobs.test_judging import ASK, MINUTE_US, Court, opened
 from tests.svc.jobs.test_nodes import together, two_nodes
