@@ -49,7 +49,8 @@ class TranscriptReader(Reader):
         # A copied line goes by the id that it had where it was written first.
         original = line.forked_from or Fork()
         session = original.session_id or line.session_id or self._stem
-        line.uuid = original.message_uuid or line.uuid or f"{session}:{number}"
+        named = original.message_uuid or line.uuid or ""
+        line.uuid = named if named.strip() else f"{session}:{number}"
         if not self._seen.add("line", line.uuid):
             self.pass_over("line seen before")
             return

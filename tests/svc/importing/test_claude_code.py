@@ -132,6 +132,12 @@ def test_a_fork_that_says_where_it_comes_from_counts_for_the_original() -> None:
     assert (exchange.agent_session_id, exchange.prompt.line_id) == ("first", "first:u1")
 
 
+def test_a_blank_id_of_a_line_is_none() -> None:
+    (exchange,) = read(user(" ", 0, "go"))
+    assert exchange.prompt is not None
+    assert exchange.prompt.former_id == f"{SESSION}:1"
+
+
 def test_a_file_that_changes_its_session_is_cut_there() -> None:
     """Each exchange belongs to the session that its lines name; a line that names none to the file's."""
     nameless = {key: value for key, value in user("u3", 5, "three").items() if key != "sessionId"}
