@@ -12,6 +12,7 @@ import msgspec
 
 US_PER_SECOND = 1_000_000
 US_PER_MINUTE = 60 * US_PER_SECOND
+UNTIMED_US = 100_000  # what is told without times stands in its order, and takes less than any work does
 US_PER_DAY = 86_400 * US_PER_SECOND
 INSTANT_MIN_US = 0
 INSTANT_MAX_US = 253_370_764_800 * US_PER_SECOND

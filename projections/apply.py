@@ -14,7 +14,16 @@ from projections.derive.developers import PromptTexts, rebuild_sub_sessions, ref
 from projections.derive.integrity import TextsUnavailable, flag_sessions
 from projections.derive.sessions import rebuild_session, touched_from
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, reason
-from projections.facts.rows import BEGINNING_US, Digesters, Rows, flag_skews, newest_book, reprice, write_rows
+from projections.facts.rows import (
+    BEGINNING_US,
+    Digesters,
+    Rows,
+    flag_skews,
+    leave_gathered,
+    newest_book,
+    reprice,
+    write_rows,
+)
 from projections.facts.telemetry import link_copies, newly_detailed, settle_duplicates
 from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array
 
@@ -140,6 +149,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
         write_rows(db, rows)
         link_copies(db, rows)
         rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
+        rows.touched_times += leave_gathered(db, rows)
         flag_skews(db, rows.skews)
         reprice(db, rows.repricings, rows)
         detailed = newly_detailed(db, set(rows.touched_details))

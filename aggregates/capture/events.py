@@ -25,6 +25,7 @@ class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
 DECODER_VERSION = 2
 """Of what reads telemetry and agents' files, counted up where a reading changes: the views are then built anew, and
 exports that an older decoder took are read anew for them; importing again corrects what an older reader took."""
+GATHERED = "agentsview:"  # begins what a prompt or a request of an agent is called that tells no name of it there
 TRANSCRIPT_SUFFIX = "-transcript"  # of a source that was read from an agent's files, and maybe captured live as well
 
 

@@ -23,8 +23,9 @@ from aggregates.turns.turn import ANSWERED, API_ERROR, CapturedResponse, Observa
 
 MAX_JOIN_CANDIDATES = 64  # of the prompts of one text within the window so many are looked at
 JOIN_WINDOW_US = 2 * 60 * 1_000_000  # a plugin's capture and a log's of one text within this time are one prompt
-CaptureKind = Literal["plugin", "transcript", "log"]
-LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")  # whose text is read, as far as there is one
+CaptureKind = Literal["plugin", "transcript", "archive", "log"]  # an archive is another program's copy of transcripts
+LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "archive", "log")  # whose text is read, of those there are
+OF_FILES: tuple[CaptureKind, ...] = ("transcript", "archive")
 
 
 class Capture(msgspec.Struct, frozen=True, array_like=True):
@@ -54,8 +55,8 @@ class CaptureGroup(msgspec.Struct):
 
     @property
     def started_us(self) -> int:
-        """A transcript that is imported later changes no time that was seen live."""
-        live = [capture.at_us for capture in self.captures if capture.kind != "transcript"]
+        """A file that is imported later changes no time that was seen live."""
+        live = [capture.at_us for capture in self.captures if capture.kind not in OF_FILES]
         return min(live or (capture.at_us for capture in self.captures))
 
     @property
@@ -342,7 +343,7 @@ def _answers(
 ) -> list[CapturedResponse]:
     """The plugin's, else a transcript's that nothing told live; then what was answered to the agent's own words."""
     captures = *group.ranked, *(capture for _, capture in group.copies)
-    told = [each for each in captures if not (heard_live and each.kind == "transcript")]
+    told = [each for each in captures if not (heard_live and each.kind in OF_FILES)]
     own = [answers[capture.capture_id] for capture in told if capture.capture_id in answers]
     made = (each.capture_id for each in group.made if not _asks_nothing(each))
     return own[:1] + [answers[capture_id] for capture_id in made if capture_id in answers]

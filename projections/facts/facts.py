@@ -89,12 +89,14 @@ def _add_said(rows: tables.Rows, position: int, event: Event) -> None:
 
 def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured, digester: Digester) -> None:
     shown = retain_prompt(position, event.prompt, digester) or RetainedReading(position)
+    gathered = (event.host_prompt_id or "").startswith(captures.GATHERED)  # by AgentsView, whose name it is then
+    by_file = event.source.endswith(captures.TRANSCRIPT_SUFFIX)
     capture = Capture(
         capture_id=event.prompt_id,
-        kind="transcript" if event.source.endswith(captures.TRANSCRIPT_SUFFIX) else "plugin",
+        kind="archive" if gathered else "transcript" if by_file else "plugin",
         at_us=tables.trusted(event.submitted_at_us, event.received_at_us),
         position=position,
-        host_prompt_id=tables.host_name(event.host_prompt_id, event.agent_session_id),
+        host_prompt_id=None if gathered else tables.host_name(event.host_prompt_id, event.agent_session_id),
         text_digest=shown.text_digest,
         reading=shown.prompt,
         cwd_digest=event.cwd_digest,

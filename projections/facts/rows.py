@@ -16,7 +16,7 @@ from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, fore
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import SKEW_US, CapturedResponse, Observation
 from aggregates.turns.turns import Capture
-from projections.reader import declared, owner, pack, unpack
+from projections.reader import declared, json_array, owner, pack, unpack
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62  # before and after every time that can be captured
@@ -88,6 +88,29 @@ _OF_OLDER_READERS = (
     "UPDATE requests SET superseded = 1, changed_position = max(changed_position, :position) "
     "WHERE developer_id = :developer AND at_us = :at AND record_id = :id",
 )
+
+
+_GATHERED_CLOSE_US = 2 * 60 * 1_000_000
+_GATHERED = """
+UPDATE observations SET superseded = 1
+WHERE agent_session_id IN (SELECT value FROM json_each(?)) AND record_id LIKE '%:agentsview:%' AND superseded = 0
+AND at_us >= (SELECT r.at_us FROM requests r WHERE r.agent_session_id = observations.agent_session_id
+    AND r.record_id NOT LIKE '%:agentsview:%' ORDER BY r.at_us LIMIT 1) - ?
+RETURNING agent_session_id AS session, at_us AS at, record_id AS id
+"""
+_LEFT = """
+UPDATE requests SET superseded = 1, changed_position = max(changed_position, (
+    SELECT max(r.position) FROM requests r WHERE r.agent_session_id = :session))
+WHERE agent_session_id = :session AND at_us = :at AND record_id = :id
+"""
+
+
+def leave_gathered(db: sqlite3.Connection, rows: Rows) -> list[tuple[str, int]]:
+    """What an archive tells without an agent's ids counts only before the session's requests were heard otherwise."""
+    sessions = sorted({session for session, _ in rows.touched_duplicates})
+    found = db.execute(_GATHERED, (json_array(sessions), _GATHERED_CLOSE_US)).fetchall()
+    db.executemany(_LEFT, [{"session": session, "at": at_us, "id": name} for session, at_us, name in found])
+    return [(session, at_us) for session, at_us, _ in found]
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row], conflict: str = "") -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
-from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
+from aggregates.times import UNTIMED_US, US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
@@ -100,7 +100,7 @@ class TokenTrend(msgspec.Struct, frozen=True):
 class _CrushedRow(msgspec.Struct, frozen=True):
     """One crushed sub-session: medians need each."""
 
-    seconds: float
+    seconds: float | None  # None where no times were told
     tokens: int | None  # None where no request was seen: tokens that nobody reported are unknown, not zero
     cost_usd_nano: int
     price: Literal["exact", "lower bound", "upper bound", "unknown"]
@@ -127,7 +127,8 @@ _SUMS = (
     f"{', '.join(map(sum_in_halves, _KINDS))} {_IN_WINDOW}"
 )
 _CRUSHED_ROWS = (
-    f"SELECT (s.ended_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests > s.unmeasured_requests, {TOKENS}, NULL), "
+    f"SELECT iif(s.ended_us - s.started_us BETWEEN 1 AND {UNTIMED_US}, NULL, "
+    f"(s.ended_us - s.started_us) / {US_PER_SECOND}.0), iif(s.requests > s.unmeasured_requests, {TOKENS}, NULL), "
     "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
     "WHEN s.lower_bound_requests THEN 'lower bound' WHEN s.upper_bound_requests THEN 'upper bound' "
     f"ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
@@ -159,12 +160,13 @@ def speed(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
     """Crushed sub-sessions of the last window given, against the one before."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     crushed = [each.crushed_count for each in per_window]
+    seconds = (row.seconds for row in _crushed(reader, scope, windows[-1]) if row.seconds is not None)
     return Speed(
         window=name,
         newest_at=newest_at(reader, scope),
         cspw=crushed[-1],
         delta_cspw=crushed[-1] - sum(crushed[-2:-1]),
-        ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1])),
+        ttc_median_seconds=median(seconds),
         sparkline=[float(each) for each in crushed],
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(per_window[-1]),

@@ -14,7 +14,7 @@ from aggregates.ids import plain
 from aggregates.judging.rubric import NO_STANDING, Standing
 from aggregates.reading.verdicts import BOOLEANS, Applicability, BooleanName, Intent, UndecidedReason, applicable
 from aggregates.scores.grades import Estimate, rubric_letter
-from aggregates.times import US_PER_SECOND, Window, iso
+from aggregates.times import UNTIMED_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, PromptDetail, unmask
 from projections.reader import Reader, TextRef, bound, unpack
@@ -169,7 +169,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
     def figures(self) -> dict[str, Any]:
         computed = ("crushed", "kind_told", "unsure_count", "cost_usd", "undecided_reason")
-        detail, seconds = self.detail, (self.ended_us - self.started_us) / US_PER_SECOND
+        detail, took_us = self.detail, self.ended_us - self.started_us
         return {
             **{name: getattr(self, name) for name in (*self.__struct_fields__, *computed)},
             "score_v3_sub_session_id": self.sub_session_id,
@@ -181,7 +181,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "created_at": iso(self.started_us),
             "reason": self.trivia_reason or "too_few_turns",
             "ended_at": iso(self.ended_us) if self.settled else None,
-            "duration_seconds": seconds if self.settled else None,
+            "duration_seconds": took_us / US_PER_SECOND if self.settled and not 0 < took_us < UNTIMED_US else None,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
             "confidence": None if self.intent is None else detail.confidence,
             "judge_status": detail.judge_status,

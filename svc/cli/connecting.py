@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from aggregates.ids import KEY_START_CHARACTERS
+from aggregates.times import iso
 from svc import __version__
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say
@@ -23,6 +24,7 @@ from svc.hook import machine
 from svc.hook.captures import AGENTS
 from svc.hook.machine import Outbox
 from svc.hook.main import call
+from svc.importing.agentsview import agents_only_in, default_file
 from svc.process import program
 
 DEFAULT_URL = "http://127.0.0.1:4318"
@@ -120,6 +122,8 @@ def connect(
         server.answer("POST", "/v1/setup-complete", said)
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
+    if others := ", ".join(agents_only_in(default_file())):
+        say(f"AgentsView has sessions of {others}, too: svc import agentsview --url {target.url} --watch")
     if (restart := KNOWN_AGENTS[agent].restart) is not None:
         say(restart)
 
@@ -287,20 +291,33 @@ def doctor(as_json: bool) -> None:
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
         raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
     console = Shown(highlight=False, quiet=as_json)
-    examined: list[tuple[connections.StoredConnection, list[Finding]]] = []
-    for connection in known:
-        console.print(f"[bold]{connection.name}[/bold], {connection.url}")
-        examined.append((connection, []))
-        for finding in examine(connection):
-            examined[-1][1].append(finding)
+    looks = [(each.name, each.url, examine(each)) for each in known]
+    if (archive := default_file()).exists():
+        looks.append(("agentsview", str(archive), iter([_last_read(archive)])))
+    examined: list[tuple[str, str, list[Finding]]] = []
+    for name, place, findings in looks:
+        console.print(f"[bold]{name}[/bold], {place}", soft_wrap=True)
+        examined.append((name, place, []))
+        for finding in findings:
+            examined[-1][2].append(finding)
             console.print(f"  {_MARKS[finding.level]} ", end="")
             console.print(finding.text, markup=False, soft_wrap=True)
             if finding.to_do is not None:
                 console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
     if as_json:
-        print_json([{"connection": each.name, "url": each.url, "findings": found} for each, found in examined])
-    if any(finding.level == "wrong" for _, found in examined for finding in found):
+        print_json([{"connection": name, "url": place, "findings": found} for name, place, found in examined])
+    if any(finding.level == "wrong" for *_, found in examined for finding in found):
         raise SystemExit(1)
+
+
+def _last_read(archive: Path) -> Finding:
+    try:
+        read_us = int(connections.archive_read().stat().st_mtime * 1_000_000)
+    except OSError:
+        others = ", ".join(agents_only_in(archive)) or "no agent that svc does not hear itself"
+        text = f"AgentsView's sessions were never read from here; they are of {others}"
+        return Finding("agentsview", "warning", text, "svc import agentsview")
+    return Finding("agentsview", "ok", f"AgentsView's sessions were last read at {iso(read_us)}")
 
 
 @click.command(

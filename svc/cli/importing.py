@@ -2,48 +2,123 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 from click.core import ParameterSource
 
+from aggregates.event import Mendable
 from svc.cli import Command
-from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
-from svc.connect.connections import Server, checked_url, known_key
-from svc.importing.importer import ANSWER_SECONDS, FORMATS, PATH, Destination, ImportReport, import_into
+from svc.cli.common import ORGANIZATION, Shown, data_options, run, say, show_fields, tell, working
+from svc.connect.connections import Server, checked_url, known_key, note_archive_read
+from svc.importing.exchange import TornLine, Transcripts
+from svc.importing.importer import ANSWER_SECONDS, FORMATS, PATH, QUIET_US, Destination, ImportReport, import_into
 from svc.log.folder import SOCKET
 from svc.outward import Answer
 from svc.settings import Settings
 
+WATCH_SECONDS = 60
 import_ = click.Group("import")
+Parts = Sequence[tuple[Transcripts, Sequence[Path]]]
+Progress = Callable[[int, int], None]
 
 
-# What every agent has below; the command's name says which.
-@click.command("of-an-agent", params=[ORGANIZATION])
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--developer", metavar="WHO", help="Whose sessions, by name or id; may be left out while there is only one member."
-)
-@click.option("--url", help="Another machine's intake, as for `svc connect`.")
-@click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
-@data_options
-@click.pass_context
-def _of_an_agent(
-    context: click.Context,
-    settings: Settings,
-    as_json: bool,
-    path: Path | None,
-    developer: str | None,
-    organization: str | None,
-    url: str | None,
-    key: str | None,
-) -> None:
+def _whose(command: Callable[..., None]) -> Callable[..., None]:
+    """What every command has below, beside its own."""
+    for option in (
+        click.pass_context,
+        data_options,
+        click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]"),
+        click.option("--url", help="Another machine's intake, as for `svc connect`."),
+        click.option(
+            "--developer",
+            metavar="WHO",
+            help="Whose sessions, by name or id; may be left out while there is only one member.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+class Whose(NamedTuple):
+    """A folder here, or another machine's server, and a developer in it."""
+
+    settings: Settings
+    url: str | None
+    key: str | None
+    developer: str | None
+    organization: str | None
+
+    def check(self, context: click.Context) -> None:
+        from svc.log.opening import holds_data
+
+        var_path, agent = self.settings.var_path, context.command.name
+        if self.url is None and not (holds_data(self.settings.place) or (var_path / SOCKET).exists()):
+            raise click.ClickException(
+                f"there is no server's data in {var_path}, and no other server was named. Where svc runs on this "
+                f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake "
+                f"and your key: svc import {agent} --url http://HOST:4318 --key KEY"
+            )
+        var_named = context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
+        if self.url is not None and (self.developer or self.organization or var_named):
+            raise click.UsageError(
+                "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
+                "--developer and --organization"
+            )
+
+    def take(self, parts: Parts) -> list[ImportReport]:
+        """One report for each."""
+        what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
+        with working("importing", what_holds) as progress:
+            if self.url is None:
+                return run(self._here, parts, progress)
+            server = Server(checked_url(self.url), self.key or known_key(self.url))
+            return run(_import, partial(intake, server), parts, progress)
+
+    async def _here(self, parts: Parts, progress: Progress) -> list[ImportReport]:
+        from svc.cli.access import reach
+
+        async with reach(self.settings) as access:
+            member = await access.member(self.developer, self.organization)
+
+            async def ask(body: bytes) -> Answer:
+                headers = {"Content-Type": "application/json"}
+                answer = await access.answered("POST", "/v1/admin/control/import", content=body, headers=headers)
+                return Answer(answer.status_code, answer.content, answer.headers)
+
+            named = {name: member[name] for name in ("organization_id", "developer_id")}
+            return await _import(lambda agent: Destination("the server", ask, source=agent, **named), parts, progress)
+
+
+def intake(server: Server, agent: str) -> Destination:
+    """A server by its intake, with a developer's key."""
     import trio
 
-    from svc.log.opening import holds_data
+    async def ask(body: bytes) -> Answer:
+        asked = partial(server.asked, "POST", PATH, msgspec.Raw(body), ANSWER_SECONDS)
+        return await trio.to_thread.run_sync(asked)
 
+    return Destination(server.url, ask, source=agent)
+
+
+async def _import(destination_of: Callable[[str], Destination], parts: Parts, progress: Progress) -> list[ImportReport]:
+    now_us = time.time_ns() // 1_000
+    return [
+        await import_into(destination_of(each.source), each, paths, progress, now_us=now_us) for each, paths in parts
+    ]
+
+
+@click.command("of-an-agent", params=[ORGANIZATION])
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@_whose
+def _of_an_agent(
+    context: click.Context, settings: Settings, as_json: bool, path: Path | None, **whose: str | None
+) -> None:
     agent = str(context.command.name)
     transcripts = FORMATS[agent]
     found = [path.expanduser()] if path else transcripts.folders
@@ -54,26 +129,9 @@ def _of_an_agent(
     )
     if not any(each.exists() for each in found):
         raise click.ClickException(f"there is no {named}; {following}")
-    if url is None and not (holds_data(settings.place) or (settings.var_path / SOCKET).exists()):
-        raise click.ClickException(
-            f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
-            f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
-            f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
-        )
-    var_named = context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
-    if url is not None and (developer or organization or var_named):
-        raise click.UsageError(
-            "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
-            "--developer and --organization"
-        )
-    what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-    with working("importing", what_holds) as progress:
-        if url is None:
-            report = run(_import, settings, agent, found, progress, developer, organization)
-        else:
-            now_us = time.time_ns() // 1_000
-            destination = intake(Server(checked_url(url), key or known_key(url)), agent)
-            report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
+    destination = Whose(settings, **whose)
+    destination.check(context)
+    (report,) = destination.take([(transcripts, found)])
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
 
 
@@ -91,33 +149,70 @@ for _agent, _transcripts in FORMATS.items():
     )
 
 
-def intake(server: Server, agent: str) -> Destination:
-    """A server by its intake, with a developer's key."""
-    import trio
-
-    async def ask(body: bytes) -> Answer:
-        asked = partial(server.asked, "POST", PATH, msgspec.Raw(body), ANSWER_SECONDS)
-        return await trio.to_thread.run_sync(asked)
-
-    return Destination(server.url, ask, source=agent)
+class _Day(click.DateTime):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(f"{datetime.now():%Y-%m-%d}" if value == "today" else value, param, ctx)
 
 
-async def _import(
-    settings: Settings, agent: str, paths: Sequence[Path], progress: Callable[[int, int], None], *whose: str | None
-) -> ImportReport:
-    from svc.cli.access import reach
+@import_.command(
+    *("agentsview", Command),
+    params=[ORGANIZATION],
+    example="svc import agentsview --url http://svc.example:4318 --key KEY --watch",
+)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--agent", metavar="NAME", help="This agent's sessions alone, as AgentsView or svc names it.")
+@click.option("--since", type=_Day(), metavar="TIME", help="Only what goes on since: a date, a time, or today.")
+@click.option("--all", "every", is_flag=True, help="Also those of agents that svc reads itself.")
+@click.option("--watch", is_flag=True, help="Look every minute for what changed, until Ctrl-C.")
+@_whose
+def _agentsview(
+    context: click.Context,
+    settings: Settings,
+    as_json: bool,
+    file: Path | None,
+    agent: str | None,
+    since: datetime | None,
+    every: bool,
+    watch: bool,
+    **whose: str | None,
+) -> None:
+    """Import what AgentsView has gathered of agents. Running it again adds nothing.
 
-    async with reach(settings) as access:
-        member = await access.member(*whose)
+    Without FILE it is ~/.agentsview/sessions.db, or $AGENTSVIEW_DATA_DIR/sessions.db; it is only read.
+    """
+    from svc.importing import agentsview
 
-        async def ask(body: bytes) -> Answer:
-            headers = {"Content-Type": "application/json"}
-            answer = await access.answered("POST", "/v1/admin/control/import", content=body, headers=headers)
-            return Answer(answer.status_code, answer.content, answer.headers)
+    archive = agentsview.Archive((file or agentsview.default_file()).expanduser())
+    destination = Whose(settings, **whose)
+    destination.check(context)
+    while True:
+        try:
+            chosen = archive.chosen(agent, since, every=every, quiet_before_us=time.time_ns() // 1_000 - QUIET_US)
+            reports = destination.take([(each, ()) for each in chosen])
+            note_archive_read()
+            told = {each.source: report for each, report in zip(chosen, reports, strict=True)}
+            if not watch:
+                return tell(told, as_json, partial(_show_each, archive.missing))
+            for name, report in told.items():
+                say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {report.created} captures new")
+        except (Mendable, click.ClickException) as error:
+            if not watch or (isinstance(error, click.ClickException) and error.__cause__ is None):  # after Ctrl-C
+                raise
+            say(f"{error}; it is tried again in {WATCH_SECONDS} seconds", err=True)
+        with suppress(KeyboardInterrupt):
+            time.sleep(WATCH_SECONDS)
+            continue
+        return None
 
-        named = {name: member[name] for name in ("organization_id", "developer_id")}
-        destination, now_us = Destination("the server", ask, source=agent, **named), time.time_ns() // 1_000
-        return await import_into(destination, FORMATS[agent], paths, progress, now_us=now_us)
+
+def _show_each(missing: Sequence[TornLine], reports: dict[str, ImportReport]) -> None:
+    for each in missing:
+        say(f"{each.file}: {each.reason}", err=True)
+    for agent, report in reports.items():
+        say(f"\n{agent}")
+        _show(report)
+    if not reports:
+        say(f"there is no session to import; those of {', '.join(FORMATS)} take --all")
 
 
 def _show(report: ImportReport) -> None:

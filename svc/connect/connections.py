@@ -88,6 +88,16 @@ def known_key(url: str | None = None) -> str:
     raise Refused(f"{which} with SVC_KEY or --key; {hint}")
 
 
+def archive_read() -> Path:
+    """Changed whenever the archive of AgentsView was read."""
+    return machine.state_folder() / "agentsview-read"
+
+
+def note_archive_read() -> None:
+    machine.private_folder(machine.state_folder())
+    archive_read().touch()
+
+
 class NotAnswered(Mendable):
     """No answer, or none of this service; the message says what to do."""
 

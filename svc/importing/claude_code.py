@@ -18,14 +18,14 @@ from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
 
-_REJECTED = (
+REJECTED = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action right now",
     "User rejected tool use",
 )
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
-_LEAVES, _CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
+LEAVES, CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
 
 
@@ -121,9 +121,9 @@ class TranscriptReader(Reader):
                 self.pass_over("user meta")
 
     def _prompted(self, text: str, line: Line, at_us: int) -> None:
-        if text in _LEAVES or text in _CLEARS or text.startswith("/clear "):
+        if text in LEAVES or text in CLEARS or text.startswith("/clear "):
             # The program's own commands: no model is asked, and no hook tells of them.
-            if text in _LEAVES:
+            if text in LEAVES:
                 self._note("session_end", line, at_us + 1, "prompt_input_exit")
             else:
                 self._session_start("clear", line, at_us)
@@ -248,7 +248,7 @@ class TranscriptReader(Reader):
 
 
 def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
-    if block.is_error and text_in(block.content).lstrip().startswith(_REJECTED):
+    if block.is_error and text_in(block.content).lstrip().startswith(REJECTED):
         call.reject()
         return
     effect = tool_effect(call.name)

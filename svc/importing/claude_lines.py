@@ -135,7 +135,7 @@ class Line(Timed, rename="camel", kw_only=True):
                 if any(block.type == "tool_result" for block in self.message.blocks) or self.means:
                     return None
                 origin = self.origin.get("kind") if isinstance(self.origin, dict) else None
-                return _as_typed(self.text, by_person=origin in (None, "human") and self.prompt_source != "system")
+                return as_typed(self.text, by_person=origin in (None, "human") and self.prompt_source != "system")
             case "system" if self.subtype == "local_command" and isinstance(self.content, str):
                 return _command(self.content)
             case "attachment" if self.attachment.get("type") == "queued_command" and not self.is_meta:
@@ -146,7 +146,7 @@ class Line(Timed, rename="camel", kw_only=True):
                 if isinstance(prompt, str) and not told.get("isMeta"):
                     origin = told.get("origin")
                     by_person = not isinstance(origin, dict) or origin.get("kind") == "human"
-                    return _as_typed(prompt, by_person=by_person and told.get("commandMode", "prompt") == "prompt")
+                    return as_typed(prompt, by_person=by_person and told.get("commandMode", "prompt") == "prompt")
         return None
 
 
@@ -164,7 +164,7 @@ def line_of(value: dict[str, Any], pass_over: Callable[[str], None]) -> Line | N
     return line
 
 
-def _as_typed(text: str, *, by_person: bool = True) -> str | None:
+def as_typed(text: str, *, by_person: bool = True) -> str | None:
     """Without the agent's tags. None for what says nothing."""
     words, maker = own_words(text), maker_of(text)
     if not words.strip() or maker in (CONTEXT, PRINTED) or (maker is None and not by_person):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -301,6 +301,21 @@ def of_review(file: Path) -> bool:
         return False  # the import will name it
 
 
+class Found(NamedTuple):
+    """One session that lies somewhere. To open it gives None where it is one of `svc review`."""
+
+    name: str  # in reports
+    open: Callable[[Memory], tuple[Reader, Iterator[Exchange]] | None]
+    file: Path | None = None  # of its own
+
+
+class Transcripts(Protocol):
+    @property
+    def source(self) -> str: ...
+
+    def found(self, paths: Sequence[Path], /) -> list[Found]: ...
+
+
 class Format(NamedTuple):
     source: str  # as svc calls the agent
     what: str  # as a person calls the files
@@ -326,6 +341,21 @@ class Format(NamedTuple):
     def place(self) -> str:
         named = f", or ${self.variable}/{self.below[0]}" if self.variable else ""
         return " and ".join(f"{home}/{each}" for home in self.homes for each in self.below) + named
+
+    def found(self, paths: Sequence[Path], /) -> list[Found]:
+        """Raises `FileNotFoundError`."""
+        found = list[Found]()
+        for file in self.files_under(paths):
+            root = next((path for path in paths if path in file.parents), file.parent)
+            name = str(file.relative_to(root) if len(paths) == 1 else file)
+            found.append(Found(name, partial(self._open, file, name), file))
+        return found
+
+    def _open(self, file: Path, name: str, seen: Memory) -> tuple[Reader, Iterator[Exchange]] | None:
+        if of_review(file):
+            return None
+        reader = self.reader(file, name, seen)
+        return reader, reader.read(lines_of(file, whole=file.suffix == self.document))
 
     def files_under(self, paths: Sequence[Path]) -> list[Path]:
         """The transcripts under some folders, links followed, or those that were named. Raises `FileNotFoundError`."""

@@ -21,9 +21,8 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import HEAD_BYTES, Format, Memory, TornLine, by_beginning, of_review
+from svc.importing.exchange import HEAD_BYTES, Found, Memory, TornLine, Transcripts, by_beginning
 from svc.importing.gemini import GEMINI
-from svc.importing.lines import lines_of
 from svc.outward import Answer
 from svc.process import single
 
@@ -184,19 +183,19 @@ class Destination:
 
 async def import_into(
     destination: Destination,
-    transcripts: Format,
+    transcripts: Transcripts,
     paths: Sequence[Path],
     progress: Callable[[int, int], None],
     *,
     now_us: int,
 ) -> ImportReport:
-    """Import all files under folders, or single ones. Raises `FileNotFoundError`, and what the destination raises."""
+    """Raises `FileNotFoundError`, and what the destination raises."""
     import trio
 
     report, largest = ImportReport(), dict[str, tuple[int, ...]]()
-    files = await trio.to_thread.run_sync(transcripts.files_under, paths)
-    parts = await trio.to_thread.run_sync(newest_first, files, now_us)
-    batches = _batches(_read(transcripts, parts, paths, now_us, report))
+    sessions = await trio.to_thread.run_sync(transcripts.found, paths)
+    parts = await trio.to_thread.run_sync(_parts, sessions, now_us)
+    batches = _batches(_read(parts, now_us, report))
     send, receive = trio.open_memory_channel[list[Sent]](0)
 
     async def read_ahead() -> None:
@@ -210,30 +209,33 @@ async def import_into(
             nursery.start_soon(read_ahead)
             async for batch in receive:
                 report.heard(batch, await destination.take(batch), largest)
-                progress(report.files, len(files))
+                progress(report.files, len(sessions))
     except BaseExceptionGroup as error:
         raise single(error) from None
     report.passed_over, report.requests = dict(Counter(report.passed_over).most_common()), len(largest)
     for name, counts in zip(_TOKENS, zip(*largest.values(), strict=True), strict=False):
         report.tokens[name] = sum(counts)
-    progress(report.files, len(files))
+    progress(report.files, len(sessions))
     return report
 
 
-def _read(
-    transcripts: Format, parts: Iterable[Sequence[Path]], paths: Sequence[Path], now_us: int, report: ImportReport
-) -> Iterator[Sent]:
-    """The exchanges of all files; each part is read as if it were imported by itself."""
+def _parts(found: list[Found], now_us: int) -> list[list[Found]]:
+    """An archive's sessions in its own order."""
+    by_file = {each.file: each for each in found if each.file is not None}
+    parts = newest_first(list(by_file), now_us) if by_file else []
+    return [[by_file[file] for file in part] for part in parts] or [found]
+
+
+def _read(parts: Iterable[Sequence[Found]], now_us: int, report: ImportReport) -> Iterator[Sent]:
+    """The exchanges of all sessions; each part is read as if it were imported by itself."""
     passed_over = Counter[str]()
-    for seen, file in ((seen, file) for files in parts for seen in (Memory(),) for file in files):
-        if of_review(file):
+    for seen, each in ((seen, each) for part in parts for seen in (Memory(),) for each in part):
+        if (opened := each.open(seen)) is None:
             passed_over["session of svc review"] += 1
             continue
-        root = next((path for path in paths if path in file.parents), file.parent)
-        name = str(file.relative_to(root) if len(paths) == 1 else file)
-        reader, lines_before = transcripts.reader(file, name, seen), report.lines
+        (reader, exchanges), name, lines_before = opened, each.name, report.lines
         try:
-            for exchange in reader.read(lines_of(file, whole=file.suffix == transcripts.document)):
+            for exchange in exchanges:
                 whole = exchange.finished or now_us - exchange.last_us >= QUIET_US
                 sent = replace(exchange, reader_version=READER_VERSION)
                 sent = sent if whole else replace(sent, answer=None, drafts=())

@@ -181,7 +181,7 @@ def function_targets() -> Iterator[Target]:
         "shell": {"read_command": read_command},
         "secrets": {"redact": redact, "redact_among": lambda text: redact_among(text.split(" "))},
         "times": {"parse_instant": parse_instant, "bare_date": bare_date},
-        "tags": {"claude typed": claude_lines._as_typed, "own words": own_words},
+        "tags": {"claude typed": claude_lines.as_typed, "own words": own_words},
         "edits": {
             f"tool_input {tool}": partial(_tool, tool, *members)
             for tool, *members in (

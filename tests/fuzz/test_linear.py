@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aggregates.reading.prompt_text import prompt_opening, split_pasted
 from aggregates.records.tools import changed_lines
-from svc.importing.claude_lines import _as_typed
+from svc.importing.claude_lines import as_typed
 from tests.fuzz.linear import Target, tried
 from tests.fuzz.odd import examples
 from tests.fuzz.readers import BUILT_ELSEWHERE, CUT_BEFORE, NEVER_USERS_TEXT, function_targets, is_searched, patterns
@@ -140,7 +140,7 @@ def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> No
 )
 def test_tags_of_a_command_are_found_by_one_look(text: str, typed: str | None) -> None:
     """A pattern with two runs of blanks took hours for the third."""
-    assert _as_typed(text) == typed
+    assert as_typed(text) == typed
 
 
 @pytest.mark.parametrize(

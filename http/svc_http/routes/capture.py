@@ -269,7 +269,7 @@ _MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_
 
 
 class ImportBody(msgspec.Struct):
-    source: Literal["claude-code", "codex", "gemini", "copilot"]
+    source: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]  # an agent, as its reader calls it
     exchanges: Annotated[list[Exchange], msgspec.Meta(max_length=EXCHANGES_MAX)]
 
 

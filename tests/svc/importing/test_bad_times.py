@@ -23,15 +23,15 @@ main()
 """
 KILLED_AT = """
 import os, signal, sys
-from svc.importing import importer
-left, lines_of = [int(sys.argv.pop(1))], importer.lines_of
+from svc.importing import exchange
+left, lines_of = [int(sys.argv.pop(1))], exchange.lines_of
 def counted(*arguments, **more):
     for line in lines_of(*arguments, **more):
         left[0] -= 1
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         yield line
-importer.lines_of = counted
+exchange.lines_of = counted
 """
 MEASURED = """
 import atexit, resource, sys

@@ -1,0 +1,238 @@
+"""AgentsView's archive: what is read of it, whatever its version, and that nothing in it counts twice."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from aggregates.event import Digester, Scope
+from aggregates.telemetry.batches import Sender
+from aggregates.telemetry.draft import Exchange, RecordDraft
+from projections.derive.sessions import session_turns
+from svc.importing.agentsview import Archive, NoArchive, agents_only_in
+from svc.importing.exchange import Memory
+from svc.importing.importer import QUIET_US, import_into
+from tests.support.basics import ANA, named
+from tests.support.facts import Placed, project
+from tests.support.imported import NEXT_DAY_US, Actor, destination_of, run, shown
+from tests.support.rollouts import THREAD, meta, turn, write
+
+SQL = (Path(__file__).parent / "agentsview.sql").read_text()
+QUIET = 1 << 62
+PI = "pi:0199aaaa-0000-7000-8000-000000000001"
+CLAUDE = "c1a0de00-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    changed(tmp_path / "sessions.db", SQL)
+    return tmp_path / "sessions.db"
+
+
+def changed(file: Path, script: str) -> None:
+    with closing(sqlite3.connect(file)) as db:
+        db.executescript(script)
+
+
+def read(archive: Archive, agent: str | None = None, *, every: bool = True) -> list[Exchange]:
+    found, seen = list[Exchange](), Memory()
+    for sessions in archive.chosen(agent, None, every=every, quiet_before_us=QUIET):
+        for each in sessions.found(()):
+            reading = each.open(seen)
+            assert reading is not None
+            found += reading[1]
+    return found
+
+
+def drafts(exchanges: list[Exchange], kind: str) -> list[RecordDraft]:
+    return [draft for each in exchanges for draft in each.drafts if draft.record.kind == kind]
+
+
+async def imported(archive: Archive, actor: Actor, agent: str | None = None, *, now_us: int = NEXT_DAY_US * 2) -> int:
+    """How much was new."""
+    created = 0
+    for each in archive.chosen(agent, None, every=True, quiet_before_us=now_us - QUIET_US):
+        destination = destination_of(Sender(Scope(named("acme"), ANA), each.source, Digester(b"key")), actor.send)
+        report = await import_into(destination, each, (), lambda *_: None, now_us=now_us)
+        created += report.created + report.corrected
+    return created
+
+
+@pytest.mark.parametrize(
+    ("agent", "sessions", "told"),
+    [
+        (
+            "pi",
+            [PI, PI[:-1] + "2"],
+            [
+                "Round the totals in src/cart.py; pytest must pass. (agentsview:pi:a1:2026-11-23T09:00:05Z) | "
+                "40+2300 > 120 | p1 edit True None 2 for None | p2 bash False None None for None | 25+None > 40 | "
+                "= 'Rounded; the tests pass.' | …",
+                "Write a docstring for total. (agentsview:pi:c1:2026-11-23T10:00:00Z) | interruption | …",
+            ],
+        ),
+        (
+            "cursor",
+            ["cursor:33334444-0000-4000-8000-0000000000cc"],
+            [
+                "Add a --json flag (agentsview:cursor:33334444-0000-4000-8000-0000000000cc:0) | None+None > None | "
+                "agentsview:cursor:33334444-0000-4000-8000-0000000000cc:1:0 StrReplace None None None for None | "
+                "None+None > None | = 'It is there.' | …"
+            ],
+        ),
+        (
+            "opencode",
+            ["ses_one", "ses_one"],
+            [
+                "Rename it (agentsview:opencode:msg_1:2026-11-23T12:00:00Z) | 300+None > 40 | o1 bash None 3000 None "
+                "for None | o2 edit True 5000 None for None | o3 edit False 6000 None for None | …",
+                "300+None > 40 | …",
+            ],
+        ),
+        (
+            "goose",
+            ["goose:20261123_1@m1", "goose:20261123_2@m1", "goose:20261123_2@m1"],
+            [
+                "Add /healthz (agentsview:goose:20261123_1:0) | $0.014 | = 'It is there.' | …",
+                "session_start subagent",
+                "None+None > None | …",
+            ],
+        ),
+        (
+            "claude-code",
+            [CLAUDE],
+            ["Fix the login | 7+None > None | t1 Bash True None None | rejection Bash | = 'Fixed.' | …"],
+        ),
+    ],
+)
+def test_a_session_is_read(file: Path, agent: str, sessions: list[str], told: list[str]) -> None:
+    """A sub-agent's is its parent's; what a fork repeats is told once; of no person there is no prompt."""
+    found = [(each.agent_session_id, line) for each in read(Archive(file), agent) if (line := shown(each, tokens=True))]
+    assert found == list(zip(sessions, told, strict=True))
+
+
+def test_what_is_told_of_calls_and_of_those_who_work_for_others(file: Path) -> None:
+    tools = {draft.record.call_id: draft for draft in drafts(read(Archive(file)), "tool")}
+    assert [(tools[name].path, tools[name].command) for name in ("p1", "p2")] == [
+        ("src/cart.py", None),
+        (None, "pytest -q"),
+    ]
+    by_others = [draft.record.record_id for draft in drafts(read(Archive(file)), "request") if draft.record.sidechain]
+    assert by_others == ["request:agentsview:opencode:msg_4:2026-11-23T12:00:19Z"]
+
+
+@pytest.mark.parametrize(
+    ("script", "lacks"),
+    [
+        ("ALTER TABLE messages DROP COLUMN dialogue_text", "its table messages lacks dialogue_text: what they would"),
+        ("DROP TABLE usage_events; DROP TABLE tool_result_events", "its table usage_events lacks id, model,"),
+        ("PRAGMA user_version = 500; ALTER TABLE sessions ADD COLUMN novel TEXT", None),
+    ],
+)
+def test_an_archive_of_another_version_is_read_as_far_as_it_goes(file: Path, script: str, lacks: str | None) -> None:
+    changed(file, script)
+    archive = Archive(file)
+    assert any(lacks in each.reason for each in archive.missing) if lacks else not archive.missing
+    assert sum(each.prompt is not None for each in read(archive)) == 6
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda file: file.write_bytes(file.read_bytes()[:9_000]), "malformed|cut off"),
+        (lambda file: file.write_bytes(b"no database at all " * 100), "file is not a database"),
+        (lambda file: changed(file, "ALTER TABLE messages DROP COLUMN role"), "its table messages lacks role$"),
+        (lambda file: file.unlink(), "there is no file"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_refused_before_anything_is_taken(
+    file: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    spoil(file)
+    with pytest.raises(NoArchive, match=said):
+        Archive(file)
+    assert agents_only_in(file) == []
+
+
+def test_which_agents_are_read(file: Path) -> None:
+    archive = Archive(file)
+
+    def of(agent: str | None, *, every: bool, since: datetime | None = None) -> list[str]:
+        return [each.source for each in archive.chosen(agent, since, every=every, quiet_before_us=0)]
+
+    assert of(None, every=False) == ["cursor", "goose", "opencode", "pi"]
+    assert of(None, every=True) == ["claude-code", "cursor", "goose", "opencode", "pi"]
+    assert of("claude", every=False) == of("claude-code", every=False) == ["claude-code"]
+    assert of(None, every=True, since=datetime(2026, 11, 23, 13, 30, tzinfo=UTC)) == ["claude-code", "goose"]
+    assert agents_only_in(file) == ["cursor", "goose", "pi"]
+
+
+async def test_again_it_adds_nothing_and_a_watch_reads_only_what_changed(file: Path) -> None:
+    actor = Actor(now_us=NEXT_DAY_US * 2)
+    archive = Archive(file)
+    assert await imported(archive, actor) > 0
+    assert [each.source for each in archive.chosen(None, None, every=True, quiet_before_us=QUIET)] == []
+    assert await imported(Archive(file), actor) == 0
+    changed(file, "UPDATE sessions SET transcript_revision = '2' WHERE agent = 'cursor'")
+    assert [each.source for each in archive.chosen(None, None, every=True, quiet_before_us=QUIET)] == ["cursor"]
+
+
+async def test_an_open_exchange_is_read_again_when_it_is_quiet(file: Path) -> None:
+    archive, actor = Archive(file), Actor(now_us=NEXT_DAY_US * 2)
+    last_us = next(each.last_us for each in read(Archive(file), "goose"))
+    await imported(archive, actor, "goose", now_us=last_us + QUIET_US - 1)
+    assert archive.chosen("goose", None, every=True, quiet_before_us=last_us - 1) == []
+    assert await imported(archive, actor, "goose", now_us=last_us + QUIET_US + 1_000_000_000_000) > 0
+
+
+AS_CODEX = f"""
+INSERT INTO sessions (id, project, machine, agent, started_at) VALUES ('codex:{THREAD}', 'shop', 'm1', 'codex',
+    '2026-03-02T10:00:00Z');
+INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, model, token_usage) VALUES
+(900, 'codex:{THREAD}', 0, 'user', 'fix the login', '2026-03-02T10:00:10Z', '', ''),
+(901, 'codex:{THREAD}', 1, 'assistant', '[Bash]', '2026-03-02T10:00:13Z', 'gpt-5', '{{"input_tokens":400}}'),
+(902, 'codex:{THREAD}', 2, 'assistant', 'Fixed 1.', '2026-03-02T10:00:16Z', 'gpt-5', '{{"input_tokens":400}}');
+INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
+(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_s1', '{{"cmd":"pytest -q"}}', 0);
+"""
+
+
+@pytest.mark.parametrize("order", [("own", "archive"), ("archive", "own", "archive"), ("archive",)])
+async def test_a_session_that_its_own_reader_reads_too_is_one(
+    file: Path, tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """What was heard otherwise counts, whichever came first; what the archive has alone counts as well."""
+    changed(file, AS_CODEX)
+    write(tmp_path / "codex", [meta(), *turn(10)])
+    actor = Actor(now_us=NEXT_DAY_US)
+    for each in order:
+        if each == "own":
+            await run("codex", tmp_path / "codex", actor)
+        else:
+            await imported(Archive(file), actor, "codex")
+    db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
+    turns = session_turns(db, THREAD, 0)
+    requests = db.execute("SELECT count(*), sum(input_tokens) FROM requests WHERE superseded = 0").fetchone()
+    own = "own" in order
+    assert [each.work.tool_calls for each in turns] == [2 if own else 1]
+    assert requests == ((3, 1200) if own else (2, 800))
+
+
+def test_a_writer_is_neither_seen_nor_hindered(file: Path) -> None:
+    changed(file, "PRAGMA journal_mode = wal")
+    archive = Archive(file)
+    (sessions,) = archive.chosen("pi", None, every=True, quiet_before_us=QUIET)
+    reading = sessions.found(())[0].open(Memory())
+    assert reading is not None
+    with closing(sqlite3.connect(file, timeout=0)) as writer:
+        before = next(reading[1])
+        writer.execute("DELETE FROM messages")
+        writer.commit()
+        assert [before.prompt, *(each.answer and each.answer.text for each in reading[1])] == [
+            None,
+            "Rounded; the tests pass.",
+        ]
+    assert archive.file.read_bytes()[:15] == b"SQLite format 3"
