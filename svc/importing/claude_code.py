@@ -15,7 +15,7 @@ from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, beside, status_in
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of
+from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of, named
 from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
 
 REJECTED = (
@@ -48,9 +48,9 @@ class TranscriptReader(Reader):
             return
         # A copied line goes by the id that it had where it was written first.
         original = line.forked_from or Fork()
-        session = original.session_id or line.session_id or self._stem
-        named = original.message_uuid or line.uuid or ""
-        line.uuid = named if named.strip() else f"{session}:{number}"
+        session = named(original.session_id, line.session_id) or self._stem
+        line.uuid = named(original.message_uuid, line.uuid) or f"{session}:{number}"
+        line.prompt_id = named(line.prompt_id)
         if not self._seen.add("line", line.uuid):
             self.pass_over("line seen before")
             return

@@ -150,6 +150,11 @@ class Line(Timed, rename="camel", kw_only=True):
         return None
 
 
+def named(*ids: str | None) -> str | None:
+    """The first that is one: a blank names nothing."""
+    return next((each for each in ids if each and not each.isspace()), None)
+
+
 def line_of(value: dict[str, Any], pass_over: Callable[[str], None]) -> Line | None:
     """The line of this JSON object; None for one of a kind without meaning here. Raises `ValueError`."""
     kind = value.get("type", "")

@@ -133,9 +133,10 @@ def test_a_fork_that_says_where_it_comes_from_counts_for_the_original() -> None:
 
 
 def test_a_blank_id_of_a_line_is_none() -> None:
-    (exchange,) = read(user(" ", 0, "go"))
+    (exchange,) = read(user(" ", 0, "go", sessionId=" ", promptId=" "))
     assert exchange.prompt is not None
-    assert exchange.prompt.former_id == f"{SESSION}:1"
+    assert (exchange.agent_session_id, exchange.prompt.former_id) == ("stem", "stem:1")
+    assert exchange.prompt.host_prompt_id is None
 
 
 def test_a_file_that_changes_its_session_is_cut_there() -> None:
