@@ -1,6 +1,7 @@
 """A developer's own agent as judge: it is handed open questions, and its answers are checked as a text model's are."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,16 +26,11 @@ class _Open(NamedTuple):
     sent: dict[str, answers.Json]
 
 
+@dataclass(eq=False)
 class Reviews:
-    def __init__(
-        self,
-        service: Service,
-        append: Callable[[Sequence[NewEvent]], Awaitable[object]],
-        may_leave: Callable[[UUID], bool],
-    ) -> None:
-        self._service = service
-        self._append = append
-        self._may_leave = may_leave
+    _service: Service
+    _append: Callable[[Sequence[NewEvent]], Awaitable[object]]
+    _may_leave: Callable[[UUID], bool]
 
     async def questions(self, scope: Scope, limit: int) -> "list[OpenQuestion] | Refused":
         """Those about sub-sessions that settled last first."""
