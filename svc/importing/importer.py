@@ -95,7 +95,7 @@ class ImportReport:
 
 
 PATH = "/v1/import"
-BODY_BYTES_MAX = 512 * KIB_BYTES  # of several exchanges: about a hundred, which are on disk within a second
+BODY_BYTES_MAX = 256 * KIB_BYTES  # of several exchanges: about thirty, which are on disk within a second
 EXCHANGE_BYTES_MAX = 3 * MIB_BYTES  # a longer one is sent in pieces: the server takes no body over 4 MiB
 EXCHANGES_MAX = 500
 ANSWER_SECONDS = 120.0  # a server under load lets others through first

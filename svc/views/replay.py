@@ -102,6 +102,7 @@ def nameless(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def _opened(path: Path) -> sqlite3.Connection:
     db = open_writer(path)
+    db.execute("PRAGMA cache_size=-32768")  # it writes everywhere; what follows the log needs half of it
     # Nobody reads this before it is finished: a crash may leave it torn.
     for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
         db.execute(f"PRAGMA {pragma}")

@@ -112,7 +112,7 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
         # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
-        db.execute("PRAGMA cache_size=-32768")
+        db.execute("PRAGMA cache_size=-16384")
         create_tables(db)
     except BaseException:
         db.close()
