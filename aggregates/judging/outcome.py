@@ -38,7 +38,7 @@ SPEAKS_AGAINST: tuple[str, ...] = (
     REFUSED := "the last proposal was refused",
     UNANSWERED := "nothing was answered",
     LAST_UNANSWERED := "the last prompt was not answered",
-    NO_CHANGE := "a change was asked for and none was seen",
+    NO_CHANGE := "no change was seen",
     STATED_FAILURE := "the answer itself says that it fails or could not be done",
     OPEN_FAILURE := "the answer says that something is still open",
     WAITS := "the last answer waits for the user",
@@ -189,16 +189,18 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     checked = mark.CHECK_OK in after and after.rfind(mark.CHECK_OK) > after.rfind(mark.CHECK_FAILED)
     nod, ship = (next(said(turns, following), None) for said in (accepting, shipping))
     response = last.response
-    unchallenged = course.intent in ASKING_INTENTS and last.answered and mark.INTERRUPTED not in last.work.marks[-2:]
+    committed = mark.COMMIT in after or mark.PULL_REQUEST in after
+    worked_on = response is None and mark.CHANGE in last.work.marks  # what came of it was not seen
+    stands = last.answered and not worked_on and mark.INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, nod is not None, nod.position if nod else None),
         (CHECKED, changed and checked, last.position),
-        (COMMITTED, changed and (mark.COMMIT in after or mark.PULL_REQUEST in after), last.position),
+        (COMMITTED, committed and (changed or ships(turns[0])), last.position),
         (SHIPPED, ship is not None, ship.position if ship else None),
         (MOVED_ON, moved_on, following.position if following else None),
-        (UNCHALLENGED, unchallenged, last.response_position),
+        (UNCHALLENGED, stands and course.intent in ASKING_INTENTS, last.response_position),
         (CHANGED, changed and last.answered, last.position),
         (REPORTED, done, last.response_position),
     )

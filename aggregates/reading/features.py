@@ -30,6 +30,7 @@ class Features(NamedTuple):
     pairs: set[int]  # places in `KNOWN_PAIRS`
     cues: set[str]  # the names of all other features
     phrases: dict[str, str]  # cue → the phrase that shows it
+    findable: bool  # whether a reference is more than a word in capitals
     foreign: bool  # whether the text is in another language than the lexicon
 
 
@@ -56,6 +57,8 @@ def extract(looked: PromptText) -> Features:
     names |= _openings(sentences)
     names |= traits(sentences, words, _heading(own), counts, pasted=looked.pasted_chars > 0)
     references = find_references(near, own, names)
+    findable = "findable" in names
+    names.discard("findable")  # it allows to be sure, and has no weight
     names |= _layout(looked, words)
     # Hardly a word names anything that could be wanted.
     saying = len(distinct) - len(lexicon.HOLLOW.intersection(distinct))
@@ -65,7 +68,7 @@ def extract(looked: PromptText) -> Features:
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
-    return Features(words, distinct, pairs, names, phrases, foreign)
+    return Features(words, distinct, pairs, names, phrases, findable, foreign)
 
 
 WORD_NAMES = {word: f"word:{word}" for word in lexicon.VOCABULARY | lexicon.WORDS}
@@ -186,7 +189,13 @@ _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "refe
 
 REFERENCE = lexicon.patterns("references")["reference"]
 NOT_REFERENCES = lexicon.LISTS["no_references"]
+_NAMES = NOT_REFERENCES | lexicon.LISTS["products"]
 AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"  # what may stand around a chunk without being part of it
+
+
+def names_nothing(bare: str) -> bool:
+    """Whether it only looks like something findable: a product's name, a flag, or what stands for a secret."""
+    return bare in _NAMES or bare.startswith(("-", "REDACTED"))
 
 
 def find_references(looked_at: str, own: str, found: set[str]) -> bool:
@@ -203,6 +212,9 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
                 found.add("number")
         elif bare and bare not in NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
             found.add(_kind(bare))
+            command = bare[0] == "/" and own.lstrip().startswith(bare)
+            if not (command or (bare.isalpha() and bare.isupper()) or names_nothing(bare)):
+                found.add("findable")
             first = first or chunk
             count += 1
             if count == _REFERENCES_MAX:
@@ -225,15 +237,20 @@ def _kind(bare: str) -> str:
 
 _OBJECT_WORDS_MAX = 2  # a wish for something better may name so much of what is to be better; a path has two more
 _EMPTY = lexicon.HOLLOW | lexicon.LISTS["better"] | lexicon.LISTS["reworking"] | lexicon.LISTS["wide"] | {"and", "with"}
+_ELSEWHERE = lexicon.LISTS["elsewhere"]
 _ALL_OF_IT = lexicon.patterns("wishes")["all of it"]
 _ASKING = frozenset({"how", "what", "which", "why"})
 
 
 def empty_wishes(shown: Features) -> list[str]:
-    """Whether a request is only for something better, and whether what it names is everything."""
-    if "asks ?" in shown.cues or not _ASKING.isdisjoint(shown.distinct):
+    """Whether a request is only for something better, only for what was said elsewhere, or for everything."""
+    if not _ASKING.isdisjoint(shown.distinct):
         return []
     named = [word for word in shown.distinct if word not in _EMPTY]
+    own = shown.findable or "number" in shown.cues
+    elsewhere = ["points elsewhere"] if named and not own and _ELSEWHERE.issuperset(named) else []
+    if "asks ?" in shown.cues:
+        return elsewhere
     better, wide = (not words.isdisjoint(shown.distinct) for words in (lexicon.LISTS["better"], lexicon.LISTS["wide"]))
     bounded = not shown.cues.isdisjoint({"reference", "phrase:scope_limit"})
     object_words = _OBJECT_WORDS_MAX + 2 * ("reference" in shown.cues)
@@ -242,7 +259,7 @@ def empty_wishes(shown: Features) -> list[str]:
         "names everything": not bounded
         and (_ALL_OF_IT.search(" ".join(shown.words)) is not None or (wide and not named)),
     }
-    return [name for name, holds in found.items() if holds]
+    return elsewhere + [name for name, holds in found.items() if holds]
 
 
 class _Said(NamedTuple):

@@ -166,6 +166,11 @@ def borne_out(name: BooleanName, intent: Intent, names: frozenset[str], *, true:
     asks_plainly = intent == "question" and not names.isdisjoint(_PLAIN_QUESTIONS)
     if "word list" in names or ("says nothing" in names and not asks_plainly):
         return False
+    if name in ("goal_explicit", "scope_bounded") and "points elsewhere" in names:
+        return False
+    # Beside what was pasted nothing is bounded where nothing is asked for.
+    if name == "scope_bounded" and "pasted" in names and names.isdisjoint(_BORNE_OUT_BY["goal_explicit"]):
+        return False
     if name == "verification_requested" and names >= _TEST_OUTPUT and "phrase:plan_given" not in names:
         return False
     needed = _BORNE_OUT_BY.get(name)

@@ -15,7 +15,15 @@ from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
 from aggregates.reading.readings import PromptReading, ResponseReading
-from aggregates.reading.sentences import Cutter, named_checks, patterns, stated_failure
+from aggregates.reading.sentences import (
+    LOOKED_CHARS,
+    SAID_SENTENCE,
+    Cutter,
+    named_checks,
+    own_end,
+    patterns,
+    stated_failure,
+)
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _ACKNOWLEDGEMENT_WORDS_MAX = 8
@@ -55,7 +63,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         said.append("says that it works")
     elif _only_names_success(shown):
         said.append("only names success")
-    said += features.empty_wishes(shown)
+    said += [*features.empty_wishes(shown), *(["findable"] if shown.findable else [])]
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in features.NUMBERED_WORDS if word in shown.distinct]
@@ -84,7 +92,7 @@ def text_digest(text: str, digester: Digester) -> int:
 
 
 _TELLS = patterns("answers")
-_END_CHARS = 400
+_END_CHARS = 400  # of an answer, in which it says what it did
 _OFFER_CHARS = 200
 _CLOSE_CHARS = 250
 
@@ -98,13 +106,23 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
         asks=_TELLS["offers"].search(end[-_OFFER_CHARS:]) is not None,
-        reports_done=_TELLS["done"].search(end) is not None,
+        reports_done=told_done(text) is not None,
         reports_failure=_TELLS["failed"].search(end) is not None,
         closes=_TELLS["closes"].search(end[-_CLOSE_CHARS:]) is not None,
         invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
         breaks_off=_TELLS["breaks off"].search(end[-_OFFER_CHARS:]) is not None,
         tells_failure=None if stated is None else stated.kind,
     )
+
+
+def told_done(text: str) -> Span | None:
+    """The sentence of an answer's end that says that the work is done."""
+    cut_off, own = own_end(text)
+    end = len(own.rstrip())
+    for sentence in SAID_SENTENCE.finditer(own, max(0, end - LOOKED_CHARS)):
+        if sentence.end() > end - _END_CHARS and _TELLS["done"].search(sentence[0].lower()):
+            return Span(cut_off + sentence.start(), cut_off + sentence.end())
+    return None
 
 
 _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -155,7 +173,7 @@ def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
 # The words of a prompt that speak for each boolean, as spans: found where somebody asks for them.
 
 EVIDENCE_CHARS_MAX = 160
-_SENTENCE_END = re.compile(r"[.?!] |\n")
+_SENTENCE_END = re.compile(r"(?<!\b\d)[.?!] |\n")  # none after the number of an item
 
 
 def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
@@ -165,7 +183,7 @@ def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
 
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
     "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)"),
-    "scope_bounded": _any_of("scope", "where", "git", "review"),
+    "scope_bounded": _any_of("where"),
     # What can be found by it, never a mere thing: "the table" and "12 files" name no place.
     "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d"),
     "verification_requested": _any_of("test", "check", "accept"),
@@ -182,8 +200,12 @@ def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[Boole
     spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
     reference = best_reference(looked.own)
     if reference is not None:
-        spans["references_concrete"] = looked.span(*reference)
-        spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
+        telling, *place = reference
+        spans["references_concrete"] = looked.span(*place)
+        if telling > _NO_PLACE_NAMED:
+            spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
+    goal = [_pattern(each) for each in found["goal_explicit"]]
+    spans["goal_explicit"] = _clause(looked, [*goal, _ELSE["goal_explicit"]], asking=True)
     for name, words in _ELSE.items():
         if spans[name] is None:
             spans[name] = _clause(looked, [words])
@@ -201,19 +223,24 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 _CLAUSES_MAX = 8  # so many places of each phrase are compared
 _POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
 _LEADS_UP = 2
+_LEAD_WORDS_MAX = 7  # "Implement the following plan:"; of more words a lead-in says what is wanted
 
 
-def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]]) -> Span | None:
-    """The first clause with one of these, rather one that states something than a question, and no bare lead-in."""
+def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bool = False) -> Span | None:
+    """The first clause with one of these, rather one that states something than a question, and no bare lead-in.
+
+    `asking`: rather one that asks for something to be done than any other.
+    """
     own = looked.own
     lowered = own.replace("\u0130", "i").lower()  # the one character whose lower case is longer
     places = [each.span() for pattern in wanted for each in islice(pattern.finditer(lowered), _CLAUSES_MAX)]
     clauses = [_around(own, *place) for place in places]
     if not clauses:
         return None
-    start, end = min(clauses, key=lambda clause: _weakness(own, *clause))
+    weakness = _unasking if asking else _weakness
+    start, end = min(clauses, key=lambda clause: weakness(own, *clause))
     # The first point of what a clause leads up to.
-    if _weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
+    if weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
         start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
     return looked.span(start, end)
 
@@ -222,6 +249,15 @@ def _weakness(own: str, start: int, end: int) -> int:
     """`_LEADS_UP` of what only leads up to a list, 1 of a question."""
     said, after = own[start:end].rstrip(), own[end : end + 1]
     return _LEADS_UP if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
+
+
+def _unasking(own: str, start: int, end: int) -> int:
+    """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done."""
+    said = own[start:end]
+    if _weakness(own, start, end) == _LEADS_UP and len(said.split()) < _LEAD_WORDS_MAX:
+        return _LEADS_UP
+    asked = filter(None, map(lexicon.analyse, features.sentences_of(said)))
+    return int(not any(each.kind == "request" and (each.verb or each.how == "should") for each in asked))
 
 
 def _around(own: str, at: int, after: int) -> tuple[int, int]:
@@ -243,27 +279,35 @@ def _around(own: str, at: int, after: int) -> tuple[int, int]:
 
 _FILE = re.compile(r"\.\w{1,5}(?:[:#]\S*)?`?$")
 _BARE_ENDING = re.compile(r"`?\.\w{0,5}`?|`+")
+_CODE = re.compile(r"`[^`\n]{1,120}`")  # of code its whole line is quoted
+_NO_PLACE_NAMED = 1  # so telling is a name without a place
 _LOOKED_CHUNKS_MAX = 400
 _BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
 _CHUNK = re.compile(r"\S+")
 
 
-def best_reference(own: str) -> tuple[int, int] | None:
-    """Where the most telling reference of a text stands; no command that it begins with, and no word in capitals."""
+def best_reference(own: str) -> tuple[int, int, int] | None:
+    """How telling the most telling reference of a text is, and where it stands.
+
+    No command that it begins with, and no word in capitals.
+    """
     found = []
     for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX):
         bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
-        none = word or command or bare in features.NOT_REFERENCES or _BARE_ENDING.fullmatch(bare)
+        none = word or command or features.names_nothing(bare) or _BARE_ENDING.fullmatch(bare)
         if none or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
         file, folder = _FILE.search(bare) is not None, "/" in bare
-        telling = 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
+        near = 2 if file or folder or bare[0] in "@#" else _NO_PLACE_NAMED
+        telling = 3 if "://" in bare or (file and folder) else near
         found.append((telling, -chunk.start(), chunk))
     if not found:
         return None
-    chunk = max(found)[-1]
+    telling, _, chunk = max(found)
     start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
-    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(features.AROUND))
+    end = start + len(chunk[0].lstrip(_BEFORE).rstrip(features.AROUND))
+    code = next((each for each in _CODE.finditer(own) if each.start() <= start < each.end()), None)
+    return (telling, start, end) if code is None else (telling, *code.span())

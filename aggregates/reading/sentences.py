@@ -6,7 +6,7 @@ The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pkgutil import get_data
 from typing import Literal, NamedTuple
 
@@ -311,7 +311,7 @@ LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
 _MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
 _FAILS = patterns("failure")
 _UNSAY = ("denials", "conditions")
-_SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
+SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
 
 
 class StatedFailure(NamedTuple):
@@ -322,9 +322,8 @@ class StatedFailure(NamedTuple):
 def stated_failure(text: str) -> StatedFailure | None:
     """The last sentence that says so, unless a later one says that it was done, or excuses it."""
     found: StatedFailure | None = None
-    cut_off = max(0, len(text) - _MASKED_CHARS)
-    own = _own(text[cut_off:])
-    for sentence in _SAID_SENTENCE.finditer(own, max(0, len(own) - LOOKED_CHARS)):
+    cut_off, own = own_end(text)
+    for sentence in SAID_SENTENCE.finditer(own, max(0, len(own) - LOOKED_CHARS)):
         line = sentence[0].lower().replace("’", "'")
         if line.rstrip().endswith("?"):
             continue
@@ -338,10 +337,13 @@ def stated_failure(text: str) -> StatedFailure | None:
     return found
 
 
-def _own(text: str) -> str:
-    """Of the same length, code, quotes and messages as underscores. Of a text that begins within code the rest."""
+@lru_cache(maxsize=1)  # two questions are asked of each answer
+def own_end(text: str) -> tuple[int, str]:
+    """Where an answer's end begins, and that end, with code, quotes and messages as underscores."""
+    cut_off = max(0, len(text) - _MASKED_CHARS)
+    text = text[cut_off:]
     begun = text.find("```") + 3 if text.count("```") % 2 else 0
-    return "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
+    return cut_off, "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
 
 
 def _failing(line: str) -> Literal["fails", "gives up"] | None:
@@ -369,6 +371,7 @@ def _says_done(line: str) -> bool:
 _SAID_CLAUSES = re.compile(r"[.!?;](?=\s)|\n")
 _NAMES_A_CHECK = _FAILS["a check"]
 _SCRIPTS = _FAILS["a script"]
+_NAMED_MAX = 8
 
 
 def named_checks(own: str) -> list[str]:
@@ -384,6 +387,3 @@ def _runs_a_script(text: str) -> bool:
     """Whether a clause of it may; mostly none does, and this takes a twentieth of looking at each."""
     after = (piece for each in RUNNING for piece in text.split(each)[1:])
     return any(map(text.__contains__, SHELL_ENDS)) or any(map(_FAILS["script"].match, after))
-
-
-_NAMED_MAX = 8

@@ -47,6 +47,8 @@ def applicable(intent: Intent) -> tuple[BooleanName, ...]:
 
 def kind_of(kind: str | None) -> str:
     """A kind in a sentence: `a bug fix`; of a group that is told, `a change`; of None, `work of some kind`."""
+    if kind == "a question":
+        return "a question or a review"
     name = "work of some kind" if kind is None else kind.replace("_", " ")
     return name if " " in name and kind not in INTENTS else f"an {name}" if name.startswith("i") else f"a {name}"
 

@@ -11,6 +11,7 @@ import msgspec
 
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
+from aggregates.judging.outcome import REPORTED, STATED_FAILURE
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, copied_to, neighbour
@@ -132,6 +133,16 @@ def last_line(text: str | None) -> str | None:
     tail = line[-QUOTE_CHARS_MAX:]
     begun = _SENTENCE_START.search(tail, 0, 2 * QUOTE_CHARS_MAX // 3)
     return tail[begun.end() if begun is not None else tail.find(" ") + 1 :]
+
+
+def saying(text: str | None, what: str) -> str | None:
+    """Of an answer what says that it failed, or that it is done; else all of it."""
+    from aggregates.reading.reading import told_done  # late: its patterns take 30 ms to load
+    from aggregates.reading.sentences import stated_failure
+
+    failed = stated_failure(text or "") if what == STATED_FAILURE else None
+    said = told_done(text or "") if what == REPORTED else failed and failed.said
+    return text if said is None or text is None else text[said.start : said.end]
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:

@@ -348,12 +348,9 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        if (said := facts.text(ref)) is not None and what == rules.STATED_FAILURE:
-            from aggregates.reading.sentences import stated_failure  # late: its patterns take 30 ms to load
-
-            stated = stated_failure(said)
-            said = said if stated is None else said[stated.said.start : stated.said.end]
-        piece = evidence.EvidencePiece(what=what, position=place, quote=evidence.last_line(said))
+        piece = evidence.EvidencePiece(
+            what=what, position=place, quote=evidence.last_line(evidence.saying(facts.text(ref), what))
+        )
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
 

@@ -53,7 +53,7 @@ async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: 
     works(house, goals=3)
     answer = await api.get("/habits")
     text = words_of(answer)
-    assert "It says what should hold afterwards About 3 of 3 prompts" in text
+    assert "It says which outcome is wanted About 3 of 3 prompts" in text
     assert "<mark>src/parser.py</mark>" in answer.body.decode()
     assert "Nothing can be told yet" in text
     assert "no proof of a cause" in text
@@ -146,7 +146,7 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     await house.works()
     text = words_of(await api.get(at))
     assert "3 of 3 goals reached, too few to tell" in text
-    assert "says what should hold afterwards 3 3" in text
+    assert "says which outcome is wanted 3 3" in text
     assert "Only you can read it" in words_of(await api.get("/reports"))
     assert "31 July 2026" in words_of(await api.get("/reports"))
     await press(api, f"{at}/delete")

@@ -74,6 +74,8 @@ def usd(value: float | None) -> str:
 
 def kind(told: object) -> str:
     """A kind as the API tells it: a class, or a group ("a change"); a dash where it tells none."""
+    if told == "a question":
+        return "question or review"
     return KINDS.get(told, told.removeprefix("a ")) if isinstance(told, str) else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Ninety prompts in nine kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+.
+"""Prompts in ten kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+.
 
 And prompts of other languages: each is recognised where it is sure, and only there.
 """
@@ -17,7 +17,7 @@ KINDS, LANGUAGES = (
     for name in ("kinds", "languages")
 )
 SURELY = [(name, text) for name, texts in LANGUAGES["surely"].items() for text in texts]
-VAGUE = ("pleading", "rambling", "keywords", "injection", "vague", "pasted", "tiny")
+VAGUE = ("pleading", "rambling", "keywords", "injection", "vague", "pasted", "tiny", "elsewhere")
 
 
 def earned(graded: PromptGrade) -> set[str]:

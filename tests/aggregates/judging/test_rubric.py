@@ -131,9 +131,20 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
         ("references_concrete", "Look at '../notes/src/', please", "../notes/src/"),
         ("references_concrete", "Make the AOT build smaller, with 12 columns", None),
         ("references_concrete", "It stops with error 1045, why?", "It stops with error 1045, why?"),
-        # rather than where a line leads up to it, or where it is only asked
+        # a place where one is named, never a name alone; the whole of a piece of code
+        ("scope_bounded", "We use the squash of GitHub", None),
+        ("references_concrete", "Add `source ~/.zshrc` for zsh", "`source ~/.zshrc`"),
+        # rather what is asked for than what is told, and not a number of a list by itself
+        (
+            "goal_explicit",
+            "I want to talk about keys. Can you list all their formats for:\n- aws",
+            "Can you list all their formats for:",
+        ),
+        ("goal_explicit", "It needs to be applied twice. Please remove the copy.", "Please remove the copy."),
+        ("goal_explicit", "can we fix: 2. Error casing", "can we fix: 2. Error casing"),
+        # rather than where a line leads up to it
         ("goal_explicit", "We want to make sure that:\n- the list should be sorted", "the list should be sorted"),
-        ("goal_explicit", "Should it be red or blue? It should be red at first.", "It should be red at first."),
+        ("context_sufficient", "I want it red, because of the fair", None),
     ],
 )
 def test_the_most_telling_words_are_quoted(name: BooleanName, text: str, quoted: str | None) -> None:

@@ -8,11 +8,12 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading import prompt_text, verdicts
-from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pairs, phrase_cues, sentences_of
+from aggregates.reading.features import KNOWN_PAIRS, extract, find_references, known_pairs, phrase_cues, sentences_of
 from aggregates.reading.model import (
     SHIPPED,
     WRONG_BOOLEAN_POINTS,
@@ -118,10 +119,26 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     text = "Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON."
     active: set[str] = set()
     assert find_references(text, text, active)
+    assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first", "findable"}
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON.", "src/parser.py:12"),
+        ("when installing, add `source ~/.zshrc` before it", "`source ~/.zshrc`"),
+        ("it makes tar.gz files of /external-tap, I want that done for me", "/external-tap"),
+        ("the squash in GitHub keeps trailers", None),
+        ("Here's a secret: [REDACTED:token] haha", None),
+        ("I liked the JWT", None),
+        ("/commit all of it", None),
+    ],
+)
+def test_what_can_be_found_is_no_product_no_secret_and_no_word_in_capitals(text: str, most: str | None) -> None:
+    """A reference is said surely, and quoted, only where one stands."""
     place = best_reference(text)
-    assert place is not None
-    assert text[slice(*place)] == "src/parser.py:12"
-    assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first"}
+    assert (None if place is None else text[slice(*place[1:])]) == most
+    assert extract(split_pasted(text)).findable is (most is not None)
 
 
 # The least expected cost, checked against trying everything.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
-from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.reading import read_prompt, read_response, told_done
 from aggregates.reading.readings import TOKENS_MAX
 from aggregates.reading.sentences import stated_failure
 from tests.support.stages import DIGESTER
@@ -86,6 +86,7 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
         ("Great. Now add a chart to the report", "add a chart to the report"),
         ("It's working now, thanks!\n\nThe login is slow on mobile", "The login is slow on mobile"),
         ("[Image #1] Make both buttons wider", "Make both buttons wider"),
+        ("Yes that's exactly what I do. Let's list more keys. I liked one.", "list more keys. I liked one."),
         ("Okapi files are not read", "Okapi files are not read"),
         ("Implement the following plan:\n\n# Move the parser out\n\nSteps follow.", "Move the parser out"),
         (
@@ -172,6 +173,7 @@ def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bo
         ("fix the merge conflicts", False),
         ("how do I commit all of this?", False),
         ("did you push it?", False),
+        ("create a PR description", False),
         ("don't commit yet", False),
         ("look at the last commit", False),
     ],
@@ -192,6 +194,23 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert read_response("The change is pushed.\n◆ Starting the next run...", DIGESTER).breaks_off
     assert read_response("All is done. Shall I push it?", DIGESTER).invites
     assert not read_response("Shall I change the parser as well?", DIGESTER).invites
+    assert not read_response("Here it is. Want me to create this file in the repo?", DIGESTER).invites
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("Done. I added:\n- a row\n- a section", "Done."),
+        ("1. **Lists** all\nAll tests pass.\n" + "It falls through. " * 9, "All tests pass."),
+        ("Shell: `Note: not updated`\n- asks first", None),
+        ("It is green.\n```\n✓ configured\n```", None),
+    ],
+)
+def test_that_the_work_is_done_is_quoted_from_where_it_is_said(answer: str, said: str | None) -> None:
+    """The sentence of the answer's end, outside code and quotes."""
+    found = told_done(answer)
+    assert (None if found is None else answer[found.start : found.end]) == said
+    assert read_response(answer, DIGESTER).reports_done is (said is not None)
 
 
 STATED = (Path(__file__).parent / "stated.txt").read_text(encoding="utf-8").splitlines()[1:]

@@ -281,7 +281,7 @@ async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: 
     assert shown["floor"]["not_observed"] == shown["outcome"]["not_observed"] == [unseen]
     assert shown["rework"]["not_observed"] == ["which files it touched: not observed"]
     assert shown["boundary"]["not_observed"][0].startswith("the working directory: not observed")
-    assert "a change was asked for and none was seen" not in whats(shown["outcome"]["evidence_against"])
+    assert "no change was seen" not in whats(shown["outcome"]["evidence_against"])
     log = Log(ANA_SCOPE)
     log.answer("a", log.prompt("a", ASK, MONDAY), "The notes were created.", MONDAY + SECOND)
     answered = await of(house, api, log)
