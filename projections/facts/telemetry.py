@@ -168,10 +168,13 @@ def _rank(record: Record) -> int:
 
 def _account(record: Record, batch: _Batch) -> int:
     """How much it tells: by a newer reader more, else by its tokens, or by what is known of a call."""
-    known = sum(getattr(record, name) or 0 for name in _BILLED[:4])
-    if record.kind == "tool":
-        known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
-    known = _REFUSED if record.kind == "rejection" else known
+    match record.kind:
+        case "tool":
+            known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
+        case "rejection":
+            known = _REFUSED
+        case _:
+            known = sum(getattr(record, name) or 0 for name in _BILLED[:4])
     version, most = min(batch.version, _VERSION_MAX), (1 << _ACCOUNT_BITS) - 1
     return (version << _ACCOUNT_BITS) + min(known, most)
 
