@@ -110,7 +110,7 @@ def judge_outcome(
         return OutcomeVerdict(evident, sure, evidence_for, evidence_against, forced=evident, evident=True)
     forced = chance > 0.5
     said = OUTCOME_BOUNDS.value(chance, forced=forced)
-    confirming = _OF_ITSELF if unsure_end else _CONFIRMS
+    confirming = _OF_ITSELF if unsure_end or mark.CHANGE in turns[0].work.marks else _CONFIRMS
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
