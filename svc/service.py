@@ -111,7 +111,7 @@ class RunningService(ports.Service):
         self.gateway = Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
         self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
         reviews = Reviews(self, self.journal.append, self.directory.text_leaves)
-        self.review_questions, self.review_answer = reviews.questions, reviews.answer
+        self.judge_questions, self.judge_answers = reviews.questions, reviews.take
         self.narrates, self.narrate = self.gateway.may_ask, self.narratives.narrate
         # Longer work.
         texts = TextDeleter(store, vault, self.journal, self.projector, clock)

@@ -27,7 +27,7 @@ from aggregates.times import iso
 from projections.facts.facts import ARRIVALS_MAX
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
-from svc_http.records import AgentAnswer, Arrival, OpenQuestion, Refusal
+from svc_http.records import AgentAnswer, AnswersTaken, Arrival, OpenQuestion, Refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -331,8 +331,8 @@ class Service(ABC):
     team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
     narrates: Callable[[UUID], bool]  # whether there is a text model, and the organization lets text leave
     narrate: Callable[[NarrativeRequest], Awaitable[Narration]]
-    review_questions: Callable[[Scope, int], Awaitable[list[OpenQuestion] | Refused]]  # for the developer's own agent
-    review_answer: Callable[[Scope, AgentAnswer], Awaitable[Reply]]
+    judge_questions: Callable[[Scope, int], Awaitable[list[OpenQuestion] | Refused]]  # for the developer's own agent
+    judge_answers: Callable[[Scope, Sequence[AgentAnswer]], Awaitable[AnswersTaken | Refused]]
     digester: Callable[[Scope], Digester]
     operation_prompt: Callable[[Scope, str], Awaitable[UUID | None]]  # of a response operation
     activation: Callable[[], Awaitable[Mapping[UUID, Activation]]]  # who is missing is still waiting

@@ -82,12 +82,13 @@ QUESTIONS_MAX = 50  # handed out at once
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a developer's own agent is asked: the instructions, and a JSON document that they are about."""
+    """What a developer's own agent is asked: instructions, and then the JSON document that they are about."""
 
-    id: str
+    question_id: str
     kind: Literal["rubric", "outcome", "boundary"]
-    instructions: str
-    data: str
+    text: str
+    version: int
+    instructions: str  # with these `text` begins
     schema: dict[str, Any]  # of the answer
 
 
@@ -96,9 +97,24 @@ class OpenQuestions(msgspec.Struct):
 
 
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    id: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f-]{36}\.[0-9a-f]{32}$")]
+    question_id: Annotated[str, msgspec.Meta(max_length=100)]
     agent: Annotated[str, msgspec.Meta(pattern="^[a-z-]{1,32}$")]
     model: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@-]{1,128}$")]
-    answer: Annotated[str, msgspec.Meta(max_length=20_000)]  # as the agent wrote it
+    answer: Annotated[str, msgspec.Meta(max_length=20_000)] | dict[str, Any]  # the JSON, or a text that holds it
     input_tokens: Count = 0
     output_tokens: Count = 0
+
+
+class AgentAnswers(msgspec.Struct):
+    answers: Annotated[list[AgentAnswer], msgspec.Meta(max_length=QUESTIONS_MAX)]
+
+
+class AnswerRefused(msgspec.Struct):
+    question_id: str
+    why: str
+    is_open: bool  # whether another answer may be sent
+
+
+class AnswersTaken(msgspec.Struct):
+    taken: int  # those among them that were taken before
+    refused: list[AnswerRefused]

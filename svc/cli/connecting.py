@@ -25,7 +25,9 @@ from svc.hook.captures import AGENTS
 from svc.hook.machine import Outbox
 from svc.hook.main import call
 from svc.importing.agentsview import agents_only_in, default_file
+from svc.log.folder import running
 from svc.process import program
+from svc.settings import load_settings
 
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
@@ -49,7 +51,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--no-hooks", is_flag=True, help="Telemetry only: the agent's plugin brings the hooks.")
 @click.option("--mcp", is_flag=True, help="Let the agent ask svc about your own work (extra `mcp`).")
 @click.option(
-    "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp: the API, where it is not on this machine."
+    "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp and --judge: the API; else that served here."
 )
 @click.option("--coach", is_flag=True, help="Claude Code only: a line for you where a prompt surely misses a habit.")
 @click.option("--judge", is_flag=True, help="Let the agent judge your work when a session ends (svc review).")
@@ -87,10 +89,10 @@ def connect(
         key,
         command,
         hooks=not no_hooks and not plugins,
-        asks=_mcp_program(api) if mcp else None,
+        asks=_mcp_program(_where(api)) if mcp else None,
         coach=_coach_program(agent) if coach else None,
     )
-    judges = _judge_program(agent, judge_model, judge_budget) if judge else ()
+    judges = _judge_program(agent, judge_model, judge_budget, _where(api)) if judge else ()
     if ".cache" in Path(sys.prefix).parts and target.hooks:
         raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
     files, old = plans(target, scope, folder), connections.stored(name)
@@ -169,18 +171,26 @@ def _hook_program() -> list[str]:
     return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
 
 
-def _mcp_program(api: str | None) -> tuple[str, ...]:
+def _where(api: str | None) -> tuple[str, ...]:
+    """By what a command finds the API from any folder: its address, else the folder that is served here now."""
+    if api is not None:
+        return ("--api", connections.checked_url(api))
+    served = load_settings({}).var_path.resolve()
+    return () if running(served) is None else ("--var", str(served))
+
+
+def _mcp_program(where: tuple[str, ...]) -> tuple[str, ...]:
     """Raises `Refused`."""
     if find_spec("mcp") is None:
         raise Refused("--mcp has the agent start svc mcp, which needs an extra: pip install 'coding-agent-mirror[mcp]'")
-    return (*_whole_program(), "mcp", *(() if api is None else ("--api", connections.checked_url(api))))
+    return (*_whole_program(), "mcp", *where)
 
 
-def _judge_program(agent: AgentName, model: str | None, budget: int) -> tuple[str, ...]:
+def _judge_program(agent: AgentName, model: str | None, budget: int, where: tuple[str, ...]) -> tuple[str, ...]:
     """Raises `Refused`."""
     Judge(agent, model).check()
     chosen = () if model is None else ("--model", model)
-    return (*_whole_program(), "review", "--with", agent, *chosen, "--budget", str(budget))
+    return (*_whole_program(), "review", "--with", agent, *chosen, *where, "--budget", str(budget))
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:

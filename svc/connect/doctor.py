@@ -211,11 +211,6 @@ def _judge(connection: StoredConnection) -> Iterator[Finding]:
     if connection.judge:
         spent, at_most = Spent.today(), int(connection.judge[-1])
         yield found("judge", agent=connection.agent, spent=spent.tokens, at_most=at_most)
-        with contextlib.suppress(NotAnswered, KeyRefused, msgspec.DecodeError):  # what is wrong there is said above
-            server = Server(connection.url, connection.key)
-            judged = msgspec.json.decode(server.answer("GET", "/v1/review/verdicts"), type=dict[str, int])
-            counts = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in judged.items())
-            yield found("verdicts", counts=counts)
         if spent.failure is not None:
             yield found("judge_trouble", failure=spent.failure)
 

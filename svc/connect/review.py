@@ -23,12 +23,14 @@ import msgspec
 from aggregates import REVIEW_MARK
 from svc.connect.agents import AgentName, folder_of
 from svc.connect.changes import Refused
-from svc.connect.connections import NotAnswered, Server, StoredConnection, accepted, all_stored, said, stored
+from svc.connect.connections import NotAnswered, Server, accepted, all_stored, said, stored
 from svc.hook import machine
-from svc_http.records import QUESTIONS_MAX, AgentAnswer, OpenQuestion, OpenQuestions
+from svc_http.records import QUESTIONS_MAX, AnswersTaken, OpenQuestion, OpenQuestions
 
 DAILY_TOKENS = 200_000
 SERVER_SECONDS, ANSWER_SECONDS, HELP_SECONDS = 60.0, 120.0, 30.0
+ANSWERS = "/v1/judge/answers"
+Progress = Callable[[int, int], None]
 REFUSED_MAX = 3  # of a question in a day, and of answers in a row: then nothing is to be hoped of this model
 CHARACTERS_PER_TOKEN_MIN = 2  # rather too many tokens than too few, until their number is known
 OVERHEAD_TOKENS = 8_000  # of a program's own instructions, where it says nothing of them
@@ -65,7 +67,7 @@ RULES = msgspec.toml.decode(get_data(__name__, "headless.toml") or b"", type=_Ru
 
 def tokens_at_most(question: OpenQuestion) -> int:
     """About so many, until it is known."""
-    return (len(question.instructions) + len(question.data)) // CHARACTERS_PER_TOKEN_MIN + OVERHEAD_TOKENS
+    return len(question.text) // CHARACTERS_PER_TOKEN_MIN + OVERHEAD_TOKENS
 
 
 class Reply(NamedTuple):
@@ -145,7 +147,8 @@ class Judge:
             (self.folder / name).write_text(filled(text))
         first, *others = map(filled, self._known.command)
         apart = "{instructions}" in self._known.command
-        text = "\n\n".join([REVIEW_MARK, *([] if apart else [question.instructions]), question.data])
+        asked = question.text.removeprefix(question.instructions).strip() if apart else question.text
+        text = f"{REVIEW_MARK}\n\n{asked}"
         done = self._ran([first, *self._settings, *others], text, ANSWER_SECONDS)
         if done is not None:
             return self._read(*done)
@@ -231,38 +234,36 @@ def codex_settings() -> dict[str, str | bool]:
 
 def questions(server: Server) -> list[OpenQuestion]:
     """Raises `NotAnswered`, `KeyRefused`, `Refused`."""
-    path = f"/v1/review/questions?limit={QUESTIONS_MAX}"
+    path = f"/v1/judge/questions?limit={QUESTIONS_MAX}"
     answer = server.asked("GET", path, seconds=SERVER_SECONDS)
     if answer.status == 404:
-        raise NotAnswered(f"{server.url} hands out no questions: it is an older svc, or not the intake; upgrade it")
+        raise NotAnswered(f"{server.url} hands out no questions: it is an older svc, or not the API; see --api")
     if answer.status == 403:
         raise Refused(said(answer))
     try:
         return msgspec.json.decode(accepted(answer, path), type=OpenQuestions).questions
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise server.not_an_intake() from error
+        raise NotAnswered(f"{server.url} is not the API of an svc") from error
 
 
-def review(
-    connection: StoredConnection, judge: Judge, limit: int, budget: int, progress: Callable[[int, int], None]
-) -> Report:
-    """Ask what is open, newest first. What is answered is kept at once, so a run may be broken off anywhere."""
+def review(server: Server, name: str, judge: Judge, limit: int, budget: int, progress: Progress) -> Report:
+    """Ask what is open, newest first, while the connection of this name stands; each answer is kept at once."""
     machine.private_folder(machine.state_folder())
     with open(machine.state_folder() / "review.lock", "a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Refused("another `svc review` runs on this machine") from None
-        server, report, spent = Server(connection.url, connection.key), Report(judge.agent, judge.model), Spent.today()
-        open_now = [each for each in questions(server) if spent.refused.get(each.id, 0) < REFUSED_MAX][:limit]
+        report, spent = Report(judge.agent, judge.model), Spent.today()
+        open_now = [each for each in questions(server) if spent.refused.get(each.question_id, 0) < REFUSED_MAX][:limit]
         if open_now:
             judge.check()
         in_a_row = 0
         for number, question in enumerate(open_now):
             progress(number, len(open_now))
             spent = Spent.today()
-            if stored(connection.name) is None:
-                report.stopped = f"{connection.name} was disconnected"
+            if stored(name) is None:
+                report.stopped = f"{name} was disconnected"
             elif spent.tokens + tokens_at_most(question) > budget:
                 report.stopped = f"the day's budget of {budget:,} tokens is used up; it goes on tomorrow"
             elif in_a_row >= REFUSED_MAX:
@@ -288,19 +289,21 @@ def _asked(server: Server, judge: Judge, question: OpenQuestion, spent: Spent, r
     spent.keep()
     if failure is None:
         read, written = reply.tokens or (0, 0)
-        known = {"input_tokens": read, "output_tokens": written}
-        body = AgentAnswer(id=question.id, agent=judge.agent, model=judge.model, answer=reply.answer, **known)
-        answer = server.asked("POST", "/v1/review/answers", body, SERVER_SECONDS)
+        told = {"question_id": question.question_id, "answer": reply.answer, "agent": judge.agent, "model": judge.model}
+        body = {"answers": [{**told, "input_tokens": read, "output_tokens": written}]}
+        answer = server.asked("POST", ANSWERS, body, SERVER_SECONDS)
         if answer.status == 403:
             raise Refused(said(answer))
-        if answer.status not in (400, 409):
-            accepted(answer, "/v1/review/answers")
-        failure = said(answer) if answer.status == 400 else None
+        if answer.status == 400:
+            failure = said(answer)
+        else:
+            taken = msgspec.json.decode(accepted(answer, ANSWERS), type=AnswersTaken)
+            failure = next((each.why for each in taken.refused if each.is_open), None)
     report.answered += failure is None
     report.stopped = failure if reply.ends else None
     spent.failure = failure or spent.failure
     if failure is not None and (used or not reply.ends):
         report.refused += 1
-        spent.refused[question.id] = spent.refused.get(question.id, 0) + 1
+        spent.refused[question.question_id] = spent.refused.get(question.question_id, 0) + 1
     spent.keep()
     return failure is None

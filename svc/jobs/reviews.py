@@ -1,13 +1,14 @@
 """A developer's own agent as judge: it is handed open questions, and its answers are checked as a text model's are."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Done, Reason, Refused, Reply, Scope
+from aggregates.event import Reason, Refused, Scope
 from projections.sub_sessions.unjudged import Question, unjudged
 from svc.jobs.questions import BOUNDS, JUDGE_VERSION, SCHEMAS, identity, judged
 from svc.llm import answers
@@ -15,13 +16,13 @@ from svc.llm.client import PAYLOAD_CHARACTERS_MAX, instructions
 from svc.log.codec import NewEvent
 from svc.log.store import Conflict
 from svc_http.ports import Service
-from svc_http.records import AgentAnswer, OpenQuestion
+from svc_http.records import AgentAnswer, AnswerRefused, AnswersTaken, OpenQuestion
 
 WITHHELD = "texts of your organization go to no model; its owner decides that (`svc org set --text-leaves`)"
 
 
 class _Open(NamedTuple):
-    shown: OpenQuestion
+    question_id: str
     question: Question
     sent: dict[str, answers.Json]
 
@@ -36,31 +37,37 @@ class Reviews:
         """Those about sub-sessions that settled last first."""
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
-        return [each.shown for each in (await self._open(scope))[:limit]]
+        return [shown(each) for each in (await self._open(scope))[:limit]]
 
-    async def answer(self, scope: Scope, told: AgentAnswer) -> Reply:
-        """Refused where the question is not open to them, or what it says is not believed; then nothing is stored."""
+    async def take(self, scope: Scope, told: Sequence[AgentAnswer]) -> "AnswersTaken | Refused":
+        """Each by itself: one that is refused leaves nothing, and hinders no other."""
         if not self._may_leave(scope.organization_id):
             return Refused(Reason.WITHHELD, WITHHELD)
-        sub_session_id, _, digest = told.id.partition(".")
-        one = next((each for each in await self._open(scope, sub_session_id) if each.shown.id == told.id), None)
+        refused = [found for each in told if (found := await self._refusal(scope, each)) is not None]
+        return AnswersTaken(len(told) - len(refused), refused)
+
+    async def _refusal(self, scope: Scope, told: AgentAnswer) -> AnswerRefused | None:
+        """Why an answer is not stored; None where it is."""
+        sub_session_id = told.question_id.partition(".")[0]
+        opened = await self._open(scope, sub_session_id)
+        one = next((each for each in opened if each.question_id == told.question_id), None)
         if one is None:
-            return Refused(Reason.CONFLICT, f"the question {told.id} is not open: it was answered, or is not yours")
+            why = "the question is not open: it was answered, or is not yours"
+            return AnswerRefused(told.question_id, why, is_open=False)
+        text = told.answer if isinstance(told.answer, str) else msgspec.json.encode(told.answer).decode()
         try:
-            value = answers.fitting(told.answer, SCHEMAS[one.question.kind])
+            value = answers.fitting(text, SCHEMAS[one.question.kind])
             heard = answers.Answer(value, told.model, JUDGE_VERSION, told.input_tokens, told.output_tokens)
-            now_us, name = self._service.now_us(), bytes.fromhex(digest)
+            now_us, name = self._service.now_us(), bytes.fromhex(one.question_id.partition(".")[2])
             events = judged(one.question, one.sent, heard, name, now_us, told.agent)
         except answers.NoAnswer as error:
             what = "does not fit the schema" if error.reason == "misfit" else "is not one JSON document"
-            return Refused(Reason.INVALID, f"the answer to {told.id} {what}; nothing was stored")
+            return AnswerRefused(told.question_id, f"the answer {what}", is_open=True)
         except answers.Disbelieved as error:
-            return Refused(Reason.INVALID, f"the answer to {told.id} is not believed: {error}; nothing was stored")
-        try:
+            return AnswerRefused(told.question_id, f"the answer is not believed: {error}", is_open=True)
+        with suppress(Conflict):  # another node took one meanwhile
             await self._append(events)
-        except Conflict:
-            return Done(created=False)
-        return Done(created=True)
+        return None
 
     async def _open(self, scope: Scope, only: str | None = None) -> list[_Open]:
         digester = self._service.digester(scope)
@@ -69,16 +76,19 @@ class Reviews:
         )
         found = list[_Open]()
         for round_, question in ((round_, each) for round_, questions in rounds for each in questions):
-            sent, shape = answers.leaving(question.payload), answers.schema_document(SCHEMAS[question.kind])
+            sent = answers.leaving(question.payload)
             assert isinstance(sent, dict)
-            shown = OpenQuestion(
-                # It begins with the sub-session in which it is looked for again.
-                id=f"{round_.sub_session_id}.{digester.digest(identity(question)).hex()}",
-                kind=question.kind,
-                instructions=instructions(question.kind, JUDGE_VERSION, shape),
-                data=msgspec.json.encode(sent).decode(),
-                schema=shape,
-            )
-            if len(shown.data) <= PAYLOAD_CHARACTERS_MAX:
-                found.append(_Open(shown, question, sent))
+            # It begins with the sub-session in which it is looked for again.
+            question_id = f"{round_.sub_session_id}.{digester.digest(identity(question)).hex()}"
+            if len(msgspec.json.encode(sent).decode()) <= PAYLOAD_CHARACTERS_MAX:
+                found.append(_Open(question_id, question, sent))
         return found
+
+
+def shown(opened: _Open) -> OpenQuestion:
+    kind = opened.question.kind
+    shape = answers.schema_document(SCHEMAS[kind])
+    told = instructions(kind, JUDGE_VERSION, shape)
+    text = f"{told}\n\n{msgspec.json.encode(opened.sent).decode()}"
+    about: dict[str, Any] = {"kind": kind, "version": JUDGE_VERSION, "schema": shape}
+    return OpenQuestion(question_id=opened.question_id, text=text, instructions=told, **about)

@@ -56,8 +56,12 @@ def worked(session: str, text: str) -> Iterator[dict[str, Any]]:
         yield {**line, "message": message | ({"stop_reason": "end_turn"} if number == 3 else {})}
 
 
+def asking(house: House, agent: str) -> tuple[str, ...]:
+    return ("review", "--api", house.server.api_url, "--with", agent)
+
+
 def open_now(house: House) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = house.server.intake.get("/v1/review/questions").json()["questions"]
+    found: list[dict[str, Any]] = house.get("/v1/judge/questions")["questions"]
     return found
 
 
@@ -70,7 +74,7 @@ def explained(house: House) -> dict[str, dict[str, Any]]:
 def test_it_answers_and_its_runs_are_no_sessions(judged: tuple[str, House]) -> None:
     agent, house = judged
     before = house.get("/v1/telemetry/analytics")
-    report = json.loads(house.svc("review", "--with", agent, "--json").stdout)
+    report = json.loads(house.svc(*asking(house, agent), "--json").stdout)
     assert (report["answered"], report["refused"], report["stopped"]) == (4, 0, None), report
     asked = [said for said in house.stub.answered if REVIEW_MARK in said.asked]
     assert len(asked) == len(house.stub.answered) == 4, "a question is one request"
@@ -83,7 +87,7 @@ def test_it_answers_and_its_runs_are_no_sessions(judged: tuple[str, House]) -> N
         house.svc("import", agent, "--var", str(house.var)) if (house.person.home / HOMES[agent]).exists() else None
     assert len(house.get("/v1/score_v3/realtime/sub-sessions")) == 2
     assert house.get("/v1/telemetry/analytics") == before
-    assert json.loads(house.svc("review", "--with", agent, "--json").stdout)["answered"] == 0
+    assert json.loads(house.svc(*asking(house, agent), "--json").stdout)["answered"] == 0
 
 
 HOMES = {"claude-code": ".claude/projects", "codex": ".codex/sessions", "gemini": ".gemini/tmp", "copilot": ".copilot"}
@@ -92,13 +96,13 @@ HOMES = {"claude-code": ".claude/projects", "codex": ".codex/sessions", "gemini"
 def test_it_goes_on_after_it_was_killed(judged: tuple[str, House]) -> None:
     agent, house = judged
     means = house.person.environment | {"PYTHONPATH": environment()["PYTHONPATH"]}
-    running = subprocess.Popen([SVC, "review", "--with", agent], cwd=house.person.work, env=means)
+    running = subprocess.Popen([SVC, *asking(house, agent)], cwd=house.person.work, env=means)
     wait_until(lambda: len(open_now(house)) < 4, "the first answer")
     running.send_signal(signal.SIGKILL)
     running.wait()
     left = len(open_now(house))
     assert 0 < left < 4
-    report = json.loads(house.svc("review", "--with", agent, "--json").stdout)
+    report = json.loads(house.svc(*asking(house, agent), "--json").stdout)
     assert report["answered"] in (left, left - 1), "the one that was on its way may have arrived"
     assert not open_now(house)
 
@@ -106,7 +110,7 @@ def test_it_goes_on_after_it_was_killed(judged: tuple[str, House]) -> None:
 def test_the_budget_is_kept(judged: tuple[str, House]) -> None:
     agent, house = judged
     with pytest.raises(AssertionError, match=re.escape("the day's budget of 14,500 tokens is used up")):
-        house.svc("review", "--with", agent, "--budget", "14500")
+        house.svc(*asking(house, agent), "--budget", "14500")
     assert len(open_now(house)) == (2 if agent != "copilot" else 3)
 
 
@@ -115,7 +119,7 @@ def test_what_it_makes_up_is_refused(judged: tuple[str, House]) -> None:
     agent, house = judged
     imports(house, f"distrust me. {ASK}", f"misshape it. {ASK}")
     wait_until(lambda: len(open_now(house)) == 8, "what is open about four goals")
-    report = json.loads(house.svc("review", "--with", agent, "--json").stdout)
+    report = json.loads(house.svc(*asking(house, agent), "--json").stdout)
     assert (report["answered"], report["refused"], report["stopped"]) == (6, 2, None), report
     assert [each["kind"] for each in open_now(house)] == ["rubric", "rubric"]
     assert len(house.get("/v1/score_v3/realtime/sub-sessions")) == 4

@@ -89,7 +89,7 @@ class House(ports.Service):
         self.filling: list[BackfillRequested] = []  # backfills that run; they never end
         self._changed: dict[Scope, int] = {}
         reviews = Reviews(self, self._keep, self.directory.text_leaves)
-        self.review_questions, self.review_answer = reviews.questions, reviews.answer
+        self.judge_questions, self.judge_answers = reviews.questions, reviews.take
 
     async def _keep(self, new: Sequence[NewEvent]) -> None:
         for each in new:

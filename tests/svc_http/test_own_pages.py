@@ -76,7 +76,7 @@ async def test_who_judged_is_said_and_ones_own_agent_offered_where_one_was_seen(
     reaches(house, ANA_SCOPE, at_us=NOW_US - DAY)
     house.passes(NOW_US)
     shown = await words(api, "/mine", ANAS)
-    told = (await api.get("/v1/review/verdicts", bearer())).json
+    told = (await api.get("/v1/judge/verdicts", bearer())).json
     assert told == {"embedded": 2, "text_model": 0, "own_agent": 0}
     assert "svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told) in shown
     assert [offer in await words(api, "/mine", each) for each in (ANAS, BENS)] == [True, False]

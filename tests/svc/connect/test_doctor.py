@@ -237,7 +237,7 @@ def test_the_agents_server_of_mcp_is_asked_a_question(
     program: str, level: str, told: str, agent: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "MCP_SECONDS", 1 if "input" in program else 20)
-    monkeypatch.setattr("svc.cli.connecting._program", lambda: [sys.executable, "-c", program])
+    monkeypatch.setattr("svc.cli.connecting._whole_program", lambda: [sys.executable, "-c", program])
     (found,) = [each for each in examine(connected(agent, "--mcp")) if each.what == "mcp"]
     assert (found.level, told in found.text) == (level, True)
 

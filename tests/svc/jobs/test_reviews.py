@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregates.event import Done, Refused
+from aggregates.event import Refused
 from aggregates.people.acts import ChangeOrganization
 from projections.sub_sessions.unjudged import Judged, judged
-from svc_http.records import AgentAnswer, OpenQuestion
+from svc_http.records import AgentAnswer, AnswersTaken, OpenQuestion
 from tests.support.model_server import model_server
 from tests.svc.jobs.test_judging import ASK, MINUTE_US, Court, opened
 from tests.svc.jobs.test_nodes import together, two_nodes
@@ -23,16 +23,20 @@ FEATURE: dict[str, Any] = {
 }
 
 
+def data_of(question: OpenQuestion) -> Any:
+    return msgspec.json.decode(question.text.removeprefix(question.instructions))
+
+
 def says(question: OpenQuestion) -> dict[str, Any]:
     """Everything is a feature, and nothing complete."""
     if question.kind != "rubric":
         return {"complete": False, "confidence": 0.7}
-    quote = {"habit": "goal_explicit", "quote": msgspec.json.decode(question.data)["prompt"][:20]}
+    quote = {"habit": "goal_explicit", "quote": data_of(question)["prompt"][:20]}
     return {**FEATURE, "quotes": [quote]}
 
 
 async def asked(court: Court) -> list[OpenQuestion]:
-    found = await court.service.review_questions(court.scope, 20)
+    found = await court.service.judge_questions(court.scope, 20)
     assert not isinstance(found, Refused)
     return found
 
@@ -43,12 +47,15 @@ async def rows(court: Court) -> list[tuple[Any, ...]]:
     return await court.service.read(court.scope, lambda reader, _scope: reader.db.execute(query).fetchall())
 
 
-async def answered(court: Court, question: OpenQuestion, said: Any, **more: Any) -> Done | Refused:
-    text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
-    told: dict[str, Any] = {"id": question.id, "agent": "claude-code", "model": "haiku", "answer": text}
-    reply = await court.service.review_answer(court.scope, AgentAnswer(**told))
+async def answered(court: Court, question: OpenQuestion, *said: Any) -> AnswersTaken | Refused:
+    """What is said of it, one answer after the other."""
+    told: dict[str, Any] = {"question_id": question.question_id, "agent": "claude-code", "model": "haiku"}
+    reply = await court.service.judge_answers(court.scope, [AgentAnswer(**told, answer=each) for each in said])
     await court.level()
     return reply
+
+
+TAKEN = AnswersTaken(1, [])
 
 
 async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Path) -> None:
@@ -60,10 +67,10 @@ async def test_its_answers_stand_for_its_owner_and_not_among_peers(tmp_path: Pat
         assert await court.service.read(court.scope, judged) == Judged(2, 0, 0)
         questions = await asked(court)
         assert [each.kind for each in questions] == ["rubric", "outcome"]
-        assert ASK in questions[0].data
+        assert ASK in questions[0].text
         for each in questions:
             fenced = f"```json\n{msgspec.json.encode(says(each)).decode()}\n```"
-            assert await answered(court, each, fenced) == Done(True)
+            assert await answered(court, each, fenced) == TAKEN
         assert await asked(court) == []
         assert before[:2] == before[2:] != ("feature", 0)
         assert await rows(court) == [("feature", 0, *before[2:])]
@@ -97,15 +104,18 @@ async def test_nobody_is_asked_about_an_evident_ending(tmp_path: Path, ran: str 
         ({**FEATURE, "quotes": [{"habit": "goal_explicit", "quote": "words of nobody"}]}, "is not believed"),
     ],
 )
-async def test_what_cannot_be_believed_is_refused_and_asked_again(tmp_path: Path, said: Any, why: str) -> None:
+async def test_what_cannot_be_believed_is_refused_alone_and_may_be_answered_again(
+    tmp_path: Path, said: Any, why: str
+) -> None:
     async with opened(tmp_path) as court:
         await court.works()
         await court.settles()
         question, *_ = await asked(court)
-        reply = await answered(court, question, said)
-        assert isinstance(reply, Refused)
-        assert why in reply.message
-        assert question in await asked(court)
+        reply = await answered(court, question, said, says(question), said)
+        assert isinstance(reply, AnswersTaken)
+        assert (reply.taken, [each.is_open for each in reply.refused]) == (1, [True, False])
+        assert why in reply.refused[0].why
+        assert question not in await asked(court)
 
 
 async def test_what_is_not_open_is_refused_by_name_and_withheld_texts_leave_nothing(tmp_path: Path) -> None:
@@ -113,15 +123,15 @@ async def test_what_is_not_open_is_refused_by_name_and_withheld_texts_leave_noth
         await court.works()
         await court.settles()
         question, *_ = await asked(court)
-        assert await answered(court, question, says(question)) == Done(True)
+        assert await answered(court, question, says(question)) == TAKEN
         reply = await answered(court, question, says(question))
-        assert isinstance(reply, Refused)
-        assert question.id in reply.message
-        theirs = await court.service.review_questions(court.house.other, 20)
+        assert isinstance(reply, AnswersTaken)
+        assert [(each.question_id, each.is_open) for each in reply.refused] == [(question.question_id, False)]
+        theirs = await court.service.judge_questions(court.house.other, 20)
         assert theirs == []
         order = ChangeOrganization(organization_id=court.scope.organization_id, text_leaves=False)
         await court.service.administer(order)
-        assert isinstance(await court.service.review_questions(court.scope, 20), Refused)
+        assert isinstance(await court.service.judge_questions(court.scope, 20), Refused)
         assert isinstance(await answered(court, question, says(question)), Refused)
 
 
@@ -134,10 +144,12 @@ async def test_a_question_of_one_node_is_answered_at_another(shared_store: str, 
             await first.settles()
             for question in await asked(first):
                 await together(*houses)
-                assert await answered(second, question, says(question)) == Done(True)
+                assert await answered(second, question, says(question)) == TAKEN
             await together(*houses)
             assert await rows(first) == await rows(second)
             assert [await court.judges() for court in (first, second)] == [["agent:claude-code/haiku"]] * 2
             assert [await asked(court) for court in (first, second)] == [[], []]
-            assert isinstance(await answered(first, question, says(question)), Refused)
+            late = await answered(first, question, says(question))
+            assert isinstance(late, AnswersTaken)
+            assert late.taken == 0
         assert server.received == []

@@ -84,7 +84,7 @@ def examples() -> Iterator[tuple[str, str, Any]]:
                 yield f"{method} {path}", f"{pointer}/content/application~1json/schema", content.get("example")
 
 
-WITHOUT_EXAMPLE = {"get /openapi.json", "post /v1/review/answers"}
+WITHOUT_EXAMPLE = {"get /openapi.json", "post /v1/judge/answers"}
 
 
 def test_every_json_body_has_an_example_that_fits_its_schema() -> None:
