@@ -16,10 +16,11 @@ READS = {
     "POST /v1/insights/report/generate",
     "POST /v1/insights/report/quick",
     "POST /v1/telemetry/per-turn",
+    "POST /v1/judge/answers",
     "POST /habits/grade",
     "POST /sign-in/provider",
 }
-"""They read, whatever their method says."""
+"""They read, whatever their method says, or refuse what is sent by name."""
 OTHERS = ("colleague", "stranger", "owner")
 """Who get in with a key of their own."""
 _CALL = Caller.call

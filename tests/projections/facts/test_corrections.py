@@ -62,6 +62,7 @@ def test_what_is_undecided_as_a_person_means_it_is_not_worked_over_again() -> No
     log = Log()
     first = log.prompt("a", "What does src/parser.py do?", MONDAY)
     log.records("a", edit(MONDAY + SECOND, path=PARSER), request(MONDAY + MINUTE))
+    log.answer("a", first, "It reads a file line by line.", MONDAY + MINUTE)
     log.corrects_intent("a", first, "feature").prompt("b", "Undo that, please revert the parser", MONDAY + DAY)
     log.records("b", shell(MONDAY + DAY + SECOND, f"git checkout HEAD~1 -- {PARSER}"))
     earlier, later = select(log, "goal_complete, judged_goal_complete, rework_of, judged_rework_of IS NOT NULL")
