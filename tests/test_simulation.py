@@ -1,8 +1,11 @@
 """A few seeded histories of the whole service; `make soak` has as many as one likes."""
 
+from collections.abc import Sequence
+
 import pytest
 from trio._core import _run as trio_run
 
+from aggregates.event import Done
 from tests.sim.history import Failed, Size, history
 from tests.sim.world import StoreKind
 from tests.support.postgres import programs
@@ -37,9 +40,9 @@ def test_a_seed_gives_the_same_history_again() -> None:
 def test_what_does_not_hold_is_said_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An intake that acknowledges exports and stores none of them."""
 
-    async def forget(*_: object) -> None:
-        """Store nothing."""
+    async def forget(_service: object, commands: Sequence[object]) -> list[Done]:
+        return [Done(True) for _ in commands]
 
-    monkeypatch.setattr("svc_http.routes.otlp._send_all", forget)
+    monkeypatch.setattr("svc.service.RunningService.send_all", forget)
     with pytest.raises(Failed, match=r"seed 2, memory store, .*: Divergence"):
         history(2, "memory", SMALL)

@@ -154,9 +154,7 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
         ("investigation", 0.851),
     ]
     assert rubrics[0].forced == BOOLEANS[:5]
-    assert rubrics[0].earned == ("scope_bounded", "references_concrete"), (
-        "for a goal and a check less was looked for then"
-    )
+    assert rubrics[0].earned == ("scope_bounded",), "for a goal, a reference and a check less was looked for then"
     assert rubrics[2].forced == ("goal_explicit", "root_cause_oriented")
 
 

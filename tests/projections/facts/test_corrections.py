@@ -61,8 +61,10 @@ def test_what_is_undecided_as_a_person_means_it_is_not_worked_over_again() -> No
     """A question was answered, by an edit too; called a feature, nothing tells whether it was reached."""
     log = Log()
     first = log.prompt("a", "What does src/parser.py do?", MONDAY)
-    log.records("a", edit(MONDAY + SECOND, path=PARSER), request(MONDAY + MINUTE))
-    log.answer("a", first, "It reads a file line by line.", MONDAY + MINUTE)
+    log.answer("a", first, "It reads a file line by line.", MONDAY + SECOND)
+    why = log.prompt("a", "and why?", MONDAY + MINUTE)
+    log.records("a", edit(MONDAY + MINUTE + SECOND, path=PARSER), request(MONDAY + 2 * MINUTE))
+    log.answer("a", why, "So that a large file fits; a comment says so now.", MONDAY + 2 * MINUTE)
     log.corrects_intent("a", first, "feature").prompt("b", "Undo that, please revert the parser", MONDAY + DAY)
     log.records("b", shell(MONDAY + DAY + SECOND, f"git checkout HEAD~1 -- {PARSER}"))
     earlier, later = select(log, "goal_complete, judged_goal_complete, rework_of, judged_rework_of IS NOT NULL")

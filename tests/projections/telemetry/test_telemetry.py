@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import permutations
-from typing import Any
+from typing import Any, get_type_hints
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -274,7 +274,7 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
     calls = tool(MONDAY + 2, prompt_id="p1", ok=False), tool(MONDAY + 3, prompt_id="p1")
     unpriced = answered(MONDAY + 5, prompt_id="p2", cost_usd_nano=None)
     views = read(add_logs(log, "s1", *first, *calls, failed, unpriced, answered(MONDAY + 6)))
-    counts = {name: 0 for name, kind in usage.TurnUse.__annotations__.items() if kind is int}
+    counts = {name: 0 for name, kind in get_type_hints(usage.TurnUse).items() if kind is int}
     nothing = usage.TurnUse(prompt_id="nobody's", tokens=None, cost_usd=None, **counts)
     told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": Breakdown(200, 40, 3, 0), "cost_usd": 0.02}
     one = replace(nothing, **told, errors=1, tool_errors=1)
