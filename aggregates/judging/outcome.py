@@ -22,7 +22,7 @@ ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 SPEAKS_FOR: tuple[str, ...] = (
     ACCEPTED := "the user accepts, thanks or says that it works",
     CHECKED := "a check succeeded after the last change",
-    COMMITTED := "a commit or pull request followed the change",
+    COMMITTED := "a commit or pull request was made",
     SHIPPED := "the user asks to commit or merge it",
     MOVED_ON := "the next turn opens a new goal without a correction",
     UNCHALLENGED := "an answer stands unchallenged",
@@ -191,8 +191,10 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     response = last.response
     committed = mark.COMMIT in after or mark.PULL_REQUEST in after
     worked_on = response is None and mark.CHANGE in last.work.marks  # what came of it was not seen
-    stands = last.answered and not worked_on and mark.INTERRUPTED not in last.work.marks[-2:]
-    done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
+    answered = last.answered and mark.INTERRUPTED not in last.work.marks[-2:]
+    # Of what only asks, and changes nothing, the end of an answer tells what it found.
+    works = changed or course.intent not in ASKING_INTENTS
+    done = works and response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, nod is not None, nod.position if nod else None),
@@ -200,8 +202,8 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
         (COMMITTED, committed and (changed or ships(turns[0])), last.position),
         (SHIPPED, ship is not None, ship.position if ship else None),
         (MOVED_ON, moved_on, following.position if following else None),
-        (UNCHALLENGED, stands and course.intent in ASKING_INTENTS, last.response_position),
-        (CHANGED, changed and last.answered, last.position),
+        (UNCHALLENGED, answered and not worked_on and course.intent in ASKING_INTENTS, last.response_position),
+        (CHANGED, changed and answered, last.position),
         (REPORTED, done, last.response_position),
     )
     return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
@@ -363,8 +365,8 @@ def accepts(turn: Turn, before: Turn | None = None) -> bool:
         return False
     if turn.prompt.approves:
         return True
-    if turn.prompt.shows("goes ahead"):
-        return False
+    if turn.prompt.shows("goes ahead") or mark.CHANGE in turn.work.marks:
+        return False  # it set work going
     stopped = before is not None and before.work.marks.rfind(mark.INTERRUPTED) > before.work.marks.rfind(mark.ANSWERED)
     return before is None or not (_waits(before) or stopped)
 

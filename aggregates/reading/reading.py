@@ -4,9 +4,9 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from aggregates.event import Digester, Span, packed
 from aggregates.reading import features, readings
@@ -120,7 +120,9 @@ def told_done(text: str) -> Span | None:
     cut_off, own = own_end(text)
     end = len(own.rstrip())
     for sentence in SAID_SENTENCE.finditer(own, max(0, end - LOOKED_CHARS)):
-        if sentence.end() > end - _END_CHARS and _TELLS["done"].search(sentence[0].lower()):
+        if sentence.end() > end - _END_CHARS and _TELLS["done"].search(
+            _TELLS["told of"].split(sentence[0].lower(), 1)[0]
+        ):
             return Span(cut_off + sentence.start(), cut_off + sentence.end())
     return None
 
@@ -176,8 +178,8 @@ EVIDENCE_CHARS_MAX = 160
 _SENTENCE_END = re.compile(r"(?<!\b\d)[.?!] |\n")  # none after the number of an item
 
 
-def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
-    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also)
+def _any_of(*lists: str, also: Iterable[lexicon.Words] = (), less: Set[str] = frozenset()) -> re.Pattern[str]:
+    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also) - less
     return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
 
 
@@ -188,7 +190,7 @@ _ELSE: dict[BooleanName, re.Pattern[str]] = {
     "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d"),
     "verification_requested": _any_of("test", "check", "accept"),
     "root_cause_oriented": _any_of("cause"),
-    "plan_first": _any_of("plan"),
+    "plan_first": _any_of("plan", also=[lexicon.VERBS["plan"]], less={"step", "phase"}),
 }
 """What is looked for where neither a phrase nor a reference speaks for a boolean. All patterns here are for lower case:
 to ignore case takes so many times as long, and nothing else of the program runs meanwhile."""
@@ -204,12 +206,16 @@ def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[Boole
         spans["references_concrete"] = looked.span(*place)
         if telling > _NO_PLACE_NAMED:
             spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
-    goal = [_pattern(each) for each in found["goal_explicit"]]
-    spans["goal_explicit"] = _clause(looked, [*goal, _ELSE["goal_explicit"]], asking=True)
+    for name in _ASKED:
+        said = [_pattern(each) for each in found[name]]
+        spans[name] = _clause(looked, [*said, _ELSE[name]], asking=True)
     for name, words in _ELSE.items():
         if spans[name] is None:
             spans[name] = _clause(looked, [words])
     return spans
+
+
+_ASKED: tuple[BooleanName, ...] = ("goal_explicit", "verification_requested")
 
 
 @lru_cache(maxsize=512)
@@ -223,6 +229,8 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 _CLAUSES_MAX = 8  # so many places of each phrase are compared
 _POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
 _LEADS_UP = 2
+_SAID_ELSEWHERE = re.compile(r"\b(?:discuss(?:ed|ions?)|decided|agreed|told|said)\b.*\bshould\b")
+_THINKING = lexicon.HOLLOW | lexicon.VERBS["plan"]  # "can you think about this?" asks for nothing by itself
 _LEAD_WORDS_MAX = 7  # "Implement the following plan:"; of more words a lead-in says what is wanted
 
 
@@ -252,12 +260,19 @@ def _weakness(own: str, start: int, end: int) -> int:
 
 
 def _unasking(own: str, start: int, end: int) -> int:
-    """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done."""
+    """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done, and of what was said elsewhere."""
     said = own[start:end]
-    if _weakness(own, start, end) == _LEADS_UP and len(said.split()) < _LEAD_WORDS_MAX:
+    leads = _weakness(own, start, end) == _LEADS_UP
+    if leads and len(said.split()) < _LEAD_WORDS_MAX:
         return _LEADS_UP
-    asked = filter(None, map(lexicon.analyse, features.sentences_of(said)))
-    return int(not any(each.kind == "request" and (each.verb or each.how == "should") for each in asked))
+    if _SAID_ELSEWHERE.search(said.lower()):
+        return 1
+    sentences = features.sentences_of(said)
+    if _THINKING.issuperset(chain.from_iterable(words for _, words, _ in sentences)):
+        return _LEADS_UP
+    asked = [each for each in map(lexicon.analyse, sentences) if each and each.kind == "request"]
+    # A long wish that leads up to something shows it: "I want the output to look like this:".
+    return int(not any(each.verb or each.how == "should" or (leads and each.how == "want") for each in asked))
 
 
 def _around(own: str, at: int, after: int) -> tuple[int, int]:
@@ -277,7 +292,8 @@ def _around(own: str, at: int, after: int) -> tuple[int, int]:
     return start, end
 
 
-_FILE = re.compile(r"\.\w{1,5}(?:[:#]\S*)?`?$")
+_FILE = re.compile(r"\.(?![A-Z][a-z])\w{1,5}(?:[:#]\S*)?`?$")  # `t.Run` is none
+_EITHER = re.compile(r"[a-z]+/[a-z]+")  # of two plain words, mostly no folder
 _BARE_ENDING = re.compile(r"`?\.\w{0,5}`?|`+")
 _CODE = re.compile(r"`[^`\n]{1,120}`")  # of code its whole line is quoted
 _NO_PLACE_NAMED = 1  # so telling is a name without a place
@@ -300,7 +316,7 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
         if none or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
-        file, folder = _FILE.search(bare) is not None, "/" in bare
+        file, folder = _FILE.search(bare) is not None, "/" in bare and not _EITHER.fullmatch(bare)
         near = 2 if file or folder or bare[0] in "@#" else _NO_PLACE_NAMED
         telling = 3 if "://" in bare or (file and folder) else near
         found.append((telling, -chunk.start(), chunk))

@@ -25,6 +25,7 @@ HOLD_SECONDS_MAX = 60.0
 CHECK = "sh check.sh"  # what it runs; it prints `1 failed` and exits with 1
 ANSWER = "Done: it is as you asked."
 FAILED = "The check fails: 1 failed."
+STUCK = "The test still fails; I could not find the reason."
 HELPED = "The helper has looked."
 LIMIT = {"code": 429, "type": "rate_limit_error", "status": "RESOURCE_EXHAUSTED", "message": "Too many requests."}
 LIMITED = json.dumps({"type": "error", "error": LIMIT}).encode()
@@ -76,7 +77,7 @@ def next_step(asked: Asked) -> Step:
     if "run the check" in text and not asked.results:
         return _called(asked, ("Bash", "shell", "exec_command", "run_shell_command", "bash", "shell_command"), CHECK)
     if "run the check" in text:
-        return Step(FAILED)
+        return Step(STUCK if "repair" in text else FAILED)
     if "delegate" in text and not asked.results:
         return _delegated(asked)
     if "delegate" in text and asked.results == 1 and (helper := _HELPER.search(asked.latest)):

@@ -18,7 +18,7 @@ import pytest
 from svc.connect.agents import AgentName
 from tests.agents.clis import CLIS, Person, found
 from tests.agents.screen import ESCAPE, screen, wait_until
-from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
+from tests.agents.stub import ANSWER, CHECK, FAILED, HELPED, STUCK, Stub, stub_model
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, environment, init, serving
 
@@ -27,6 +27,8 @@ SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
 FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."
 HELD, LATER = "please hold on", "thank you"
 LIMITED = "Please throttle it and say hello."
+REPAIR = "Please repair the parser in src/parser.py and run the check until it passes."
+ANOTHER = "New task: write docs/harbour.md, a page about ships and tides for visitors of the town."
 IMPORTED = {"claude-code", "codex", "gemini", "copilot"}
 pytestmark = [
     pytest.mark.agents,
@@ -150,6 +152,22 @@ def test_a_check_that_fails_has_failed(told: House) -> None:
     found = told.get(f"/v1/score_v3/sub-sessions/{told.turns()[0]['goal']['sub_session_id']}/explain")["outcome"]
     assert "the last check failed" in [each["what"] for each in found["evidence_against"]]
     assert not [each for each in found["evidence_for"] if "check" in each["what"]]
+
+
+def test_a_goal_that_failed_is_not_complete(fresh: tuple[str, House]) -> None:
+    """Told with the check that failed and the words that say so."""
+    agent, house = fresh
+    house.connect(agent)
+    house.person.asks(REPAIR)
+    house.person.goes_on(ANOTHER)
+    wait_until(lambda: house.words() == [REPAIR, ANOTHER], "both prompts")
+    wait_until(lambda: house.turns()[1]["response_text"], "the answer to the second")
+    goal = house.turns()[0]["goal"]["sub_session_id"]
+    found = house.get(f"/v1/score_v3/sub-sessions/{goal}/explain")["outcome"]
+    assert found["goal_complete"] is False, found
+    quotes = {each["what"]: each["quote"] for each in found["evidence_against"]}
+    assert quotes["the answer itself says that it fails or could not be done"] in STUCK
+    assert CHECK in quotes["the last check failed"]
 
 
 def test_importing_the_same_sessions_changes_nothing(told: House) -> None:

@@ -109,7 +109,7 @@ GO = "yes, go ahead"
         "accepted": ([work(), work(text="Thanks, that is right!")], None, None, {ACCEPTED}),
         "accepted by the turn that follows": ([work()], None, THANKS, {ACCEPTED, MOVED_ON}),
         "changed": ([work("Ca")], None, None, {CHANGED}),
-        "committed and interrupted": ([work("CMaI")], None, None, {CHANGED, COMMITTED, INTERRUPTED_LAST}),
+        "committed and interrupted": ([work("CMaI")], None, None, {COMMITTED, INTERRUPTED_LAST}),
         "said to be done": ([work(answer=DONE)], None, None, {REPORTED}),
         "checked and committed": ([work("CKMa")], None, None, {CHANGED, CHECKED, COMMITTED}),
         "a commit asked for": ([work(), work(text=COMMIT)], None, None, {SHIPPED}),
@@ -119,7 +119,7 @@ GO = "yes, go ahead"
             [work("CKMI", repeats=3)],
             None,
             THANKS,
-            {CANCELLED_LOOPING, INTERRUPTED_LAST, CHANGED, CHECKED, COMMITTED, ACCEPTED, MOVED_ON},
+            {CANCELLED_LOOPING, INTERRUPTED_LAST, CHECKED, COMMITTED, ACCEPTED, MOVED_ON},
         ),
         "corrected": ([work()], None, CORRECTION, {CORRECTED}),
         "does not work": ([work()], None, FAILURE, {NOT_WORKING}),
@@ -250,10 +250,16 @@ def test_after_which_work_a_piece_is_there(piece: str, intent: Intent | None, th
     ("piece", "turns", "intent", "there"),
     {
         "an opening prompt accepts nothing": (ACCEPTED, [THANKS], None, False),
+        "a nod that sets work going": (ACCEPTED, [work(), work("Ca", text="yes")], None, False),
+        "a nod to what was done": (ACCEPTED, [work("Ca"), work("a", text="ok great")], None, True),
+        "thanks, and more is changed": (ACCEPTED, [work(), work("Ca", text="Thanks, it works now!")], None, True),
         "thanks in between": (ACCEPTED, [work(), THANKS, work(text="Now add a chart")], None, False),
         "an answer to what asks for a change": (UNCHALLENGED, [work("a")], "bug_fix", False),
         "no answer": (UNCHALLENGED, [work(answer=None)], "question", False),
         "a change that nobody answered for": (CHANGED, [work("C", answer=None)], None, False),
+        "a change that was broken off": (CHANGED, [work("CaI")], None, False),
+        "what was found of a question": (REPORTED, [work("a", answer=DONE)], "question", False),
+        "and something was changed": (REPORTED, [work("Ca", answer=DONE)], "question", True),
         "done, but it asks": (REPORTED, [work(answer="Done. Shall I rename it?")], None, False),
         "done, and it may be committed": (REPORTED, [work(answer="Done. Shall I commit it?")], None, True),
         "no change was asked for": (NO_CHANGE, [work("a")], "question", False),
@@ -307,7 +313,7 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
     first, last = work("a"), work("CKMaI", place=5, repeats=3, answer=DONE)
     verdict = judge(first, last, intent="plan", following=THANKS)
     assert {each.what: each.position for each in verdict.evidence_for} == {
-        **{ACCEPTED: 8, CHECKED: 5, COMMITTED: 5, MOVED_ON: 8, CHANGED: 5, REPORTED: 105}
+        **{ACCEPTED: 8, CHECKED: 5, COMMITTED: 5, MOVED_ON: 8, REPORTED: 105}
     }
     assert {each.what: each.position for each in verdict.evidence_against} == {
         CANCELLED_LOOPING: 5,

@@ -144,6 +144,25 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
         ("goal_explicit", "can we fix: 2. Error casing", "can we fix: 2. Error casing"),
         # rather than where a line leads up to it
         ("goal_explicit", "We want to make sure that:\n- the list should be sorted", "the list should be sorted"),
+        ("goal_explicit", "I do want this to behave like:\nentire\n Enable (manual)", "I do want this to behave like:"),
+        # what is wanted now, not what was said about it elsewhere, and no mere thinking
+        (
+            "goal_explicit",
+            "We discussed that it should be one id. Can you investigate whether it is?",
+            "Can you investigate whether it is?",
+        ),
+        ("goal_explicit", "Maybe by lines on the left? can you ultrathink about this?", "Maybe by lines on the left"),
+        (
+            "plan_first",
+            "A step can be in two sessions. can you ultrathink about this?",
+            "can you ultrathink about this?",
+        ),
+        (
+            "verification_requested",
+            "Consider adding unit tests to it. Both packages show broad test coverage.",
+            "Consider adding unit tests to it",
+        ),
+        ("references_concrete", "Link this commit to the session? [Y/n]", None),
         ("context_sufficient", "I want it red, because of the fair", None),
     ],
 )

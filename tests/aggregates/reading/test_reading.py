@@ -203,6 +203,8 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
         ("Done. I added:\n- a row\n- a section", "Done."),
         ("1. **Lists** all\nAll tests pass.\n" + "It falls through. " * 9, "All tests pass."),
         ("Shell: `Note: not updated`\n- asks first", None),
+        ("It is a no-op for zsh, and ensures that the folder is created for others.", None),
+        ("It works now. Your file was created before our changes were compiled.", None),
         ("It is green.\n```\n✓ configured\n```", None),
     ],
 )
