@@ -192,6 +192,7 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert asking.asks
     assert not read_response("The list would need to be updated for that.", DIGESTER).reports_done
     assert read_response("The change is pushed.\n◆ Starting the next run...", DIGESTER).breaks_off
+    assert not read_response("The CLI will now be able to find all commits.", DIGESTER).breaks_off
     assert read_response("All is done. Shall I push it?", DIGESTER).invites
     assert not read_response("Shall I change the parser as well?", DIGESTER).invites
     assert not read_response("Here it is. Want me to create this file in the repo?", DIGESTER).invites
@@ -204,6 +205,10 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
         ("1. **Lists** all\nAll tests pass.\n" + "It falls through. " * 9, "All tests pass."),
         ("Shell: `Note: not updated`\n- asks first", None),
         ("It is a no-op for zsh, and ensures that the folder is created for others.", None),
+        ("- **Strategy**: Commits are created automatically with trailers", None),
+        ("- `TestOrphans` - Tests manually created branches", None),
+        ("JSONL lines are complete JSON objects, so it returns an error:", None),
+        ("The page is now updated.", "The page is now updated."),
         ("It works now. Your file was created before our changes were compiled.", None),
         ("It is green.\n```\n✓ configured\n```", None),
     ],
