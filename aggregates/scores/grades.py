@@ -34,6 +34,7 @@ def _step(names: Sequence[str], bounds: Sequence[int], value: float | None) -> s
     return names[sum((value or 0.0) < bound for bound in bounds)]
 
 
+@lru_cache(maxsize=256)  # of one prompt each letter is sought for some fifty scores, of which there are few
 def rubric_letter(score: float) -> str:
     return _step(_LETTERS, _RUBRIC_BOUNDS, score)
 

@@ -5,7 +5,7 @@ Each record of an agent is read once, as an observation without its words; a tur
 
 from collections.abc import Container, Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
-from operator import add
+from operator import add, attrgetter
 from typing import Any, Literal
 from uuid import UUID
 
@@ -119,7 +119,7 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
         kind=record.kind,
         # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
         prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
-        **{name: getattr(record, name) for name in _AS_TOLD},
+        **dict(zip(_AS_TOLD, _TOLD(record), strict=True)),
         tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
         prompt=prompt,
         response=response,
@@ -131,6 +131,7 @@ _AS_TOLD = (
     *("source", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
     *("cost_usd_nano", "duration_ms", "status_code", "sidechain", "text"),
 )
+_TOLD = attrgetter(*_AS_TOLD)
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:

@@ -22,13 +22,14 @@ REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
-_BILLED = Usage.__struct_fields__
-_MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *_BILLED)
+_USED = attrgetter(*Usage.__struct_fields__)
+_MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *Usage.__struct_fields__)
 _NAMED = attrgetter("name", "kind", "unit", "temporality")
 _COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
 
 
 TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's own files
+_Key = tuple[str, int, str]  # of an observation: its session, time and record
 
 
 class _Batch(NamedTuple):
@@ -37,7 +38,6 @@ class _Batch(NamedTuple):
     signal: str
     agent_session_id: str | None
     position: int
-    version: int
 
 
 def add_records(
@@ -45,18 +45,18 @@ def add_records(
 ) -> None:
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-    batch = _Batch(*owner(event.scope), signal, session, position, event.decoder_version)
+    batch = _Batch(*owner(event.scope), signal, session, position)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
-        at_us = trusted(record.at_us, event.received_at_us)
+        at_us, account = trusted(record.at_us, event.received_at_us), _account(record, event.decoder_version)
         # Records of one origin stand together, and the first of them is shown.
         if record.origin is not None and record.origin != last_origin:
             last_origin = record.origin
-            rows.telemetry_records.append(_shown(record, at_us, batch))
+            rows.telemetry_records.append(_shown(record, at_us, batch, account))
         elif record.origin is None and record.kind in ("tool", "rejection"):
             # No listing shows a line of a transcript; the figures of tools count what nothing else has told.
-            rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT)))
+            rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT), account))
         if record.kind == "other":
             continue
         if record.former_id is not None:
@@ -64,46 +64,42 @@ def add_records(
             rows.formers.append({**former, "developer": batch.developer_id, "position": position})
         price = None
         if record.kind == "request" and record.cost_usd_nano is None:  # by the catalog, where its agent did not say
-            price = price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _BILLED)))
+            price = price_of(prices, record.model, at_us, Usage(*_USED(record)))
         if record.kind in ("request", "error") and record.name != STOP_FAILURE:
-            rows.requests.append(_request(record, at_us, batch, price))
+            rows.requests.append(_request(record, at_us, batch, price, account))
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
-            placed = PlacedObservation(at_us, record.record_id, position, seen)
-            prompt_id = _observe(rows, session, record, placed, price, batch)
+            prompt_id = _observe(rows, (session, at_us, record.record_id), record, seen, price, batch, account)
             touched.append((BEGINNING_US if of_sub_agent(seen) else at_us, prompt_id))
     if session is not None and touched:
         rows.touched_times.append((session, min(at_us for at_us, _ in touched)))
         rows.touched_hosts += [(session, host) for host in sorted({host for _, host in touched if host is not None})]
 
 
-def _shown(record: Record, at_us: int, batch: _Batch) -> Row:
+def _shown(record: Record, at_us: int, batch: _Batch, account: int) -> Row:
     key = batch.developer_id, at_us, record.record_id, batch.organization_id, batch.signal, batch.agent_session_id
     ok = None if record.ok is None else int(record.ok)
     told = record.name, record.kind, record.model, record.tool, ok, record.status_code, record.duration_ms
-    return *key, *told, batch.position, record.origin, _account(record, batch)
+    return *key, *told, batch.position, record.origin, account
 
 
-def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> Row:
+def _request(record: Record, at_us: int, batch: _Batch, price: Price | None, account: int) -> Row:
     key = batch.developer_id, at_us, record.record_id, batch.organization_id, batch.agent_session_id
     named = record.prompt_id, record.request_id, int(record.kind == "error"), int(record.sidechain)
     told = record.cost_usd_nano, None if record.cost_usd_nano is None else REPORTED, None
     cost = told if price is None else (price.cost_usd_nano, price.kind, price.catalog_revision)
-    return *key, *named, *_MEASURED(record), *cost, 0, batch.position, batch.position, _account(record, batch)
+    return *key, *named, *_MEASURED(record), *cost, 0, batch.position, batch.position, account
 
 
 def _observe(
-    rows: Rows, session: str, record: Record, placed: PlacedObservation, price: Price | None, batch: _Batch
+    rows: Rows, key: _Key, record: Record, seen: Observation, price: Price | None, batch: _Batch, account: int
 ) -> str | None:
     """The host's name of the prompt that it belongs to, if it told one."""
-    at_us, seen = placed.at_us, placed.observation
+    session, at_us, _ = key
     prompt_id = host_name(seen.prompt_id, session)
     duplicate = _duplicate_key(record, batch)
     given = None if price is None else pack(price)
-    key = session, at_us, record.record_id
-    rows.observations.append(
-        (*key, prompt_id, placed.position, pack(seen), given, duplicate, _rank(record), 0, _account(record, batch))
-    )
+    rows.observations.append((*key, prompt_id, batch.position, pack(seen), given, duplicate, _rank(record), 0, account))
     if duplicate is not None:
         rows.touched_duplicates.append((session, duplicate))
     if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
@@ -113,7 +109,7 @@ def _observe(
             capture_id=record_capture_id(session, record.record_id),
             kind="log",
             at_us=at_us,
-            position=placed.position,
+            position=batch.position,
             host_prompt_id=prompt_id,
             text_digest=seen.text_digest,
             reading=seen.prompt,
@@ -166,7 +162,7 @@ def _rank(record: Record) -> int:
     return 2 * bare + (record.origin is None)
 
 
-def _account(record: Record, batch: _Batch) -> int:
+def _account(record: Record, reader_version: int) -> int:
     """How much it tells: by a newer reader more, else by its tokens, or by what is known of a call."""
     match record.kind:
         case "tool":
@@ -174,8 +170,8 @@ def _account(record: Record, batch: _Batch) -> int:
         case "rejection":
             known = _REFUSED
         case _:
-            known = sum(getattr(record, name) or 0 for name in _BILLED[:4])
-    version, most = min(batch.version, _VERSION_MAX), (1 << _ACCOUNT_BITS) - 1
+            known = sum(filter(None, _USED(record)[:4]))
+    version, most = min(reader_version, _VERSION_MAX), (1 << _ACCOUNT_BITS) - 1
     return (version << _ACCOUNT_BITS) + min(known, most)
 
 
@@ -349,7 +345,10 @@ def _write(
 
 
 _BY_REQUEST = f"""
-SELECT a.sign, a.capture_id FROM json_each(?) k CROSS JOIN askings a
+SELECT a.sign, a.capture_id FROM (
+    SELECT value FROM json_each(?) WHERE (SELECT min(o.agent_session_id) FROM observations o WHERE o.twin = value)
+    < (SELECT max(o.agent_session_id) FROM observations o WHERE o.twin = value) LIMIT -1
+) k CROSS JOIN askings a
 ON a.place IN (SELECT o.rowid FROM observations o WHERE o.twin = k.value ORDER BY o.rowid DESC LIMIT {TOLD_MAX})
 """
 
@@ -369,7 +368,8 @@ def link_copies(db: sqlite3.Connection, rows: Rows) -> None:
     for sign, capture in db.execute(_BY_REQUEST, (json_array(sorted(keys)),)) if keys else ():
         alike.setdefault(sign, set()).add(capture)
     for captures in alike.values():
-        _unite(db, rows, captures)
+        if len(captures) > 1:
+            _unite(db, rows, captures)
 
 
 def _unite(db: sqlite3.Connection, rows: Rows, captures: Iterable[str]) -> None:
