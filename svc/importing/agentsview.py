@@ -28,6 +28,7 @@ from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_code import CLEARS, LEAVES, REJECTED
 from svc.importing.claude_lines import as_typed
+from svc.importing.copilot import whole_sums
 from svc.importing.exchange import Found, Memory, Reader, ToolCall, TornLine, microseconds, note
 from svc.importing.lines import fitted
 
@@ -110,7 +111,7 @@ Call = _table(
 )
 Result = _table("tool_result_events", "", "status content timestamp")
 Usage = _table(
-    *("usage_events", "id", "model cost_status occurred_at dedup_key"),
+    *("usage_events", "id", "source model cost_status occurred_at dedup_key"),
     "input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens cost_microdollars",
 )
 _TABLES = {"sessions": Session, **{kind.__name__: kind for kind in (Message, Call, Result, Usage)}}
@@ -233,7 +234,7 @@ class SessionReader(Reader):
         with self._archive.opened() as db:
             self._rows = partial(self._archive.rows, db)
             sums = self._rows(Usage, "WHERE session_id = ? ORDER BY id", self._row.id)
-            self._sums = [fitted(row, Usage, self.pass_over) for row in sums]
+            self._sums = whole_sums([fitted(row, Usage, self.pass_over) for row in sums])
             for row in self._rows(Message, "WHERE session_id = ? ORDER BY ordinal", self._row.id):
                 self.lines += 1
                 try:
@@ -350,7 +351,8 @@ class SessionReader(Reader):
         # What a shell completed may have failed; Claude Code alone marks every failure.
         states = [each.status for each in results if each.status]
         well = bool(results) if self._source == CLAUDE_CODE else "completed" in states and effect != "shell"
-        made.ok = tool_outcome(self._source, texts[-1], False if "errored" in states else well or None).ok
+        told = json_object(texts[-1]) if self._source == "copilot" else None  # whose texts it wraps
+        made.ok = tool_outcome(self._source, told or texts[-1], False if "errored" in states else well or None).ok
         times = [microseconds(each.timestamp) for each in results if each.timestamp]
         made.at_us = times[0] if times[1:] else made.at_us
         made.duration_ms = made.took_ms(times[-1]) if times else None

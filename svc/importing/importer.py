@@ -5,12 +5,12 @@ left for the next run, its prompt apart.
 """
 
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from struct import Struct
 from typing import NamedTuple
 
 import msgspec
@@ -33,7 +33,12 @@ _NAMES = re.compile(rb"(?<![0-9a-f])[0-9a-f]{8}(?![0-9a-f])")  # ids of sessions
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}  # by the agent's name
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
-_ACCOUNT = Struct(f"{len(_TOKENS)}q")  # many requests are held until the end: packed they take a third of the memory
+_HELD = f"CREATE TABLE largest (name INTEGER PRIMARY KEY, {', '.join(_TOKENS)})"
+_LARGER = f"""
+INSERT INTO largest VALUES (?, {", ".join("?" * len(_TOKENS))}) ON CONFLICT (name) DO UPDATE
+SET {", ".join(f"{name} = excluded.{name}" for name in _TOKENS)}
+WHERE {" + ".join(f"excluded.{name} - largest.{name}" for name in _TOKENS)} > 0
+"""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -71,7 +76,7 @@ class ImportReport:
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
-    def heard(self, sent: Iterable[Sent], found: Iterable[Taken], largest: dict[int, bytes]) -> None:
+    def heard(self, sent: Iterable[Sent], found: Iterable[Taken], largest: sqlite3.Connection) -> None:
         """Count what became of each; of each request the largest account so far."""
         for (exchange, _, file, whole), taken in zip(sent, found, strict=True):
             self.created += taken.created
@@ -90,13 +95,11 @@ class ImportReport:
             self.errors += sum(record.kind == "error" for record in records)
             self.tool_calls += sum(record.kind in ("tool", "rejection") for record in records)
             for record in (record for record in records if record.kind == "request"):
-                tokens = tuple(getattr(record, name) or 0 for name in _TOKENS)
-                known = largest.get(hash(record.record_id))
-                if known is None or sum(tokens) > sum(_ACCOUNT.unpack(known)):
-                    largest[hash(record.record_id)] = _ACCOUNT.pack(*tokens)
+                tokens = (getattr(record, name) or 0 for name in _TOKENS)
+                largest.execute(_LARGER, (hash(record.record_id), *tokens))
             if exchange.answer is not None and exchange.answer.tokens and exchange.prompt is not None:
-                stand_in = tuple(exchange.answer.tokens.get(name, 0) for name in _TOKENS)
-                largest[hash(f"answer:{exchange.prompt.line_id}")] = _ACCOUNT.pack(*stand_in)
+                stand_in = (exchange.answer.tokens.get(name, 0) for name in _TOKENS)
+                largest.execute(_LARGER, (hash(f"answer:{exchange.prompt.line_id}"), *stand_in))
 
 
 PATH = "/v1/import"
@@ -197,7 +200,7 @@ async def import_into(
     """Raises `FileNotFoundError`, and what the destination raises."""
     import trio
 
-    report, largest = ImportReport(), dict[int, bytes]()
+    report = ImportReport()
     sessions = await trio.to_thread.run_sync(transcripts.found, paths)
     parts = await trio.to_thread.run_sync(_parts, sessions, now_us)
     batches = _batches(_read(parts, now_us, report))
@@ -209,17 +212,22 @@ async def import_into(
             while batch := await trio.to_thread.run_sync(next, batches, None):
                 await send.send(batch)
 
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(read_ahead)
-            async for batch in receive:
-                report.heard(batch, await destination.take(batch), largest)
-                progress(report.files, len(sessions))
-    except BaseExceptionGroup as error:
-        raise single(error) from None
-    report.passed_over, report.requests = dict(Counter(report.passed_over).most_common()), len(largest)
-    for name, counts in zip(_TOKENS, zip(*map(_ACCOUNT.unpack, largest.values()), strict=True), strict=False):
-        report.tokens[name] = sum(counts)
+    # Many requests are held until the end: in a file of no name, which SQLite takes away.
+    with closing(sqlite3.connect("", isolation_level=None)) as largest:
+        largest.execute("PRAGMA journal_mode = OFF")
+        largest.execute(_HELD)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(read_ahead)
+                async for batch in receive:
+                    report.heard(batch, await destination.take(batch), largest)
+                    progress(report.files, len(sessions))
+        except BaseExceptionGroup as error:
+            raise single(error) from None
+        sums = ", ".join(f"ifnull(sum({name}), 0)" for name in _TOKENS)
+        report.requests, *tokens = largest.execute(f"SELECT count(*), {sums} FROM largest").fetchone()
+    report.tokens = dict(zip(_TOKENS, tokens, strict=True))
+    report.passed_over = dict(Counter(report.passed_over).most_common())
     progress(report.files, len(sessions))
     return report
 

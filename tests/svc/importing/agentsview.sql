@@ -20,7 +20,8 @@ CREATE TABLE tool_result_events (id INTEGER PRIMARY KEY, session_id TEXT NOT NUL
 CREATE TABLE usage_events (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, model TEXT NOT NULL,
     input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
     cache_creation_input_tokens INTEGER NOT NULL DEFAULT 0, cache_read_input_tokens INTEGER NOT NULL DEFAULT 0,
-    cost_microdollars INTEGER, cost_status TEXT NOT NULL DEFAULT '', occurred_at TEXT, dedup_key TEXT NOT NULL DEFAULT '');
+    cost_microdollars INTEGER, cost_status TEXT NOT NULL DEFAULT '', occurred_at TEXT, dedup_key TEXT NOT NULL DEFAULT '',
+    source TEXT NOT NULL DEFAULT '');
 
 INSERT INTO sessions (id, project, machine, agent, cwd, started_at, ended_at, parent_session_id, relationship_type,
     is_automated) VALUES

@@ -128,7 +128,7 @@ def test_what_is_told_of_calls_and_of_those_who_work_for_others(file: Path) -> N
     ("script", "lacks"),
     [
         ("ALTER TABLE messages DROP COLUMN dialogue_text", "its table messages lacks dialogue_text: what they would"),
-        ("DROP TABLE usage_events; DROP TABLE tool_result_events", "its table usage_events lacks id, model,"),
+        ("DROP TABLE usage_events; DROP TABLE tool_result_events", "its table usage_events lacks id, source, model,"),
         ("PRAGMA user_version = 500; ALTER TABLE sessions ADD COLUMN novel TEXT", None),
     ],
 )
@@ -219,6 +219,38 @@ async def test_a_session_that_its_own_reader_reads_too_is_one(
     own = "own" in order
     assert [each.work.tool_calls for each in turns] == [2 if own else 1]
     assert requests == ((3, 1200) if own else (2, 800))
+
+
+AS_COPILOT = """
+INSERT INTO sessions (id, project, machine, agent, started_at) VALUES ('copilot:c9', 'shop', 'm1', 'copilot',
+    '2026-03-02T10:00:00Z');
+INSERT INTO messages (id, session_id, ordinal, role, content, timestamp) VALUES
+(910, 'copilot:c9', 0, 'user', 'run the check', '2026-03-02T10:00:10Z'),
+(911, 'copilot:c9', 1, 'assistant', '[Bash]', '2026-03-02T10:00:13Z');
+INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, result_content, call_index) VALUES
+(911, 'copilot:c9', 'bash', 'Bash', 'k1', '{"content":"1 failed\\n<shellId: 0 completed with exit code 1>"}', 0);
+INSERT INTO usage_events (session_id, source, model, input_tokens, occurred_at, dedup_key) VALUES
+('copilot:c9', 'shutdown', 'gpt-5', 1001, '2026-03-02T10:00:14Z', 'shutdown:c9:0');
+"""
+GOES_ON = """
+UPDATE sessions SET transcript_revision = '2' WHERE agent = 'copilot';
+INSERT INTO messages (id, session_id, ordinal, role, content, timestamp) VALUES
+(912, 'copilot:c9', 2, 'user', 'again', '2026-03-02T10:10:10Z'),
+(913, 'copilot:c9', 3, 'assistant', 'It fails.', '2026-03-02T10:10:13Z');
+INSERT INTO usage_events (session_id, source, model, input_tokens, occurred_at, dedup_key) VALUES
+('copilot:c9', 'shutdown', 'gpt-5', 2003, '2026-03-02T10:10:14Z', 'shutdown:c9:1');
+"""
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> None:
+    actor, archive = Actor(now_us=NEXT_DAY_US), Archive(file)
+    for script in [AS_COPILOT + GOES_ON] if at_once else [AS_COPILOT, GOES_ON]:
+        changed(file, script)
+        await imported(archive, actor, "copilot")
+    db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
+    assert db.execute("SELECT sum(input_tokens) FROM requests WHERE superseded = 0").fetchone() == (2003,)
+    assert [draft.record.ok for draft in drafts(read(Archive(file), "copilot"), "tool")] == [False]
 
 
 def test_a_writer_is_neither_seen_nor_hindered(file: Path) -> None:
