@@ -29,7 +29,7 @@ def _cases(name: str) -> list[Case]:
     return [Case(rule, SAID[said], script) for said, rule, script in found]
 
 
-CASES, ENDINGS = _cases("cases.txt"), _cases("endings.txt")
+CASES, ENDINGS, UNHEARD = map(_cases, ("cases.txt", "endings.txt", "unheard.txt"))
 TOOLS = {  # of a script, as agents call them
     "claude-code": {"Edit": "Edit", "Bash": "Bash", "Read": "Read", "Grep": "Grep"},
     "codex": {"Edit": "apply_patch", "Bash": "exec_command", "Read": "shell", "Grep": "shell"},
@@ -87,6 +87,12 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
 @pytest.mark.parametrize("case", [*CASES, *ENDINGS], ids=[case.rule for case in [*CASES, *ENDINGS]])
 def test_a_written_session_is_judged_as_its_rule_says(case: Case) -> None:
     """Each holds one way in which a goal is reached or missed."""
+    assert first_is_complete(case.script) is case.complete
+
+
+@pytest.mark.xfail(strict=True, reason="no rule hears it yet: docs/judges.md")
+@pytest.mark.parametrize("case", UNHEARD, ids=[case.rule for case in UNHEARD])
+def test_a_written_session_that_is_not_heard_yet(case: Case) -> None:
     assert first_is_complete(case.script) is case.complete
 
 
