@@ -25,6 +25,7 @@ class _Open(NamedTuple):
     question_id: str
     question: Question
     sent: dict[str, answers.Json]
+    data: str  # the same as JSON
 
 
 @dataclass(eq=False)
@@ -80,8 +81,9 @@ class Reviews:
             assert isinstance(sent, dict)
             # It begins with the sub-session in which it is looked for again.
             question_id = f"{round_.sub_session_id}.{digester.digest(identity(question)).hex()}"
-            if len(msgspec.json.encode(sent).decode()) <= PAYLOAD_CHARACTERS_MAX:
-                found.append(_Open(question_id, question, sent))
+            data = msgspec.json.encode(sent).decode()
+            if len(data) <= PAYLOAD_CHARACTERS_MAX:
+                found.append(_Open(question_id, question, sent, data))
         return found
 
 
@@ -89,6 +91,5 @@ def shown(opened: _Open) -> OpenQuestion:
     kind = opened.question.kind
     shape = answers.schema_document(SCHEMAS[kind])
     told = instructions(kind, JUDGE_VERSION, shape)
-    text = f"{told}\n\n{msgspec.json.encode(opened.sent).decode()}"
-    about: dict[str, Any] = {"kind": kind, "version": JUDGE_VERSION, "schema": shape}
-    return OpenQuestion(question_id=opened.question_id, text=text, instructions=told, **about)
+    about: dict[str, Any] = {"kind": kind, "version": JUDGE_VERSION, "schema": shape, "instructions": told}
+    return OpenQuestion(question_id=opened.question_id, text=f"{told}\n\n{opened.data}", **about)
