@@ -134,13 +134,17 @@ class Reader:
                 return found
         return None
 
-    def command(self, position: int, record_id: str) -> str | None:
-        """The shell command of a record of a batch, unless it has been forgotten."""
-        event = self._fetch((position,)).get(position)
-        if not isinstance(event, RecordsCaptured):
-            return None
-        spans = (record.command for record in event.records if record.record_id == record_id)
-        return cut(event.words, next(spans, None))
+    def calls(self, records: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str | None, str | None]]:
+        """Of records of batches the tool, and its shell command unless it has been forgotten."""
+        wanted = set(records)
+        found = self._fetch(sorted({position for position, _ in wanted}))
+        return {
+            (at, record.record_id): (record.tool, cut(event.words, record.command))
+            for at, event in found.items()
+            if isinstance(event, RecordsCaptured)
+            for record in event.records
+            if (at, record.record_id) in wanted
+        }
 
     def sources(self, positions: Iterable[int]) -> dict[int, str]:
         """The agents, as they name themselves, that reported the facts at these positions."""

@@ -288,6 +288,20 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
     return None if found is None else found[0]
 
 
+def seen_in(db: sqlite3.Connection, turn: Turn) -> list[PlacedObservation]:
+    """What was seen of it, in time order: less what names another turn, or came after a later one began."""
+    query = (
+        "SELECT o.at_us, o.record_id, o.position, o.body, o.price FROM observations o LEFT JOIN turns t "
+        "ON t.agent_session_id = o.agent_session_id AND t.host_prompt_id = o.prompt_id "
+        "WHERE o.agent_session_id = :session AND o.at_us BETWEEN :start AND :end AND o.superseded = 0 "
+        "AND (t.turn_id = :turn OR t.turn_id IS NULL AND NOT EXISTS (SELECT 1 FROM turns n "
+        "WHERE n.agent_session_id = :session AND n.started_us > :start AND n.started_us <= o.at_us)) "
+    )
+    span = {"session": turn.agent_session_id, "start": turn.started_us, "end": turn.last_activity_us}
+    own = _placed(db.execute(query, span | {"turn": str(turn.turn_id)}))
+    return sorted([*own, *copied_to(db, turn)], key=attrgetter("at_us", "record_id"))
+
+
 def copied_to(db: sqlite3.Connection, turn: Turn) -> list[PlacedObservation]:
     """What belongs to it and was seen in other sessions only."""
     query = (

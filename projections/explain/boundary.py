@@ -154,7 +154,7 @@ def _opening_evidence(
         commits = seen.tool is not None and seen.tool.commit
         closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
         if commits if opened_by == "commit" else closes:
-            quote = evidence.one_line(facts.reader.command(position, record_id))
+            quote = evidence.one_line(facts.command(position, record_id))
             return [evidence.EvidencePiece(what=what, position=position, quote=quote), *shown]
     query = "SELECT body FROM captures WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? ORDER BY at_us DESC"
     for each in bodies(facts.reader.db, Capture, query, span):

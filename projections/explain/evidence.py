@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections.abc import Iterable
 from functools import cached_property
-from operator import attrgetter
 from pkgutil import get_data
 
 import msgspec
@@ -12,11 +11,11 @@ import msgspec
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import REPORTED, STATED_FAILURE
-from aggregates.turns.turn import Observation, Turn
+from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
-from projections.derive.sessions import arcs_of, copied_to, neighbour
+from projections.derive.sessions import arcs_of, neighbour, seen_in
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import Reader, TextRef, bodies, unpack
+from projections.reader import Reader, TextRef, bodies
 from projections.sub_sessions.rows import SubSessionRow, judged_turns
 
 QUOTE_CHARS_MAX = 240
@@ -50,27 +49,14 @@ class SubSessionEvidence:
 
     @cached_property
     def seen(self) -> list[PlacedObservation]:
-        # Less what names another turn.
-        query = (
-            "SELECT o.at_us, o.record_id, o.position, o.body FROM observations o LEFT JOIN turns t "
-            "ON t.agent_session_id = o.agent_session_id AND t.host_prompt_id = o.prompt_id "
-            "WHERE o.agent_session_id = ? AND o.at_us BETWEEN ? AND ? AND o.superseded = 0 "
-            "AND (t.turn_id IS NULL OR t.turn_id = ?) ORDER BY o.at_us, o.record_id"
-        )
-        found: list[PlacedObservation] = []
-        for turn in self.turns:
-            span = turn.agent_session_id, turn.started_us, turn.last_activity_us, str(turn.turn_id)
-            rows = self.reader.db.execute(query, span)
-            own = [PlacedObservation(at_us, name, at, unpack(body, Observation)) for at_us, name, at, body in rows]
-            found += sorted([*own, *copied_to(self.reader.db, turn)], key=attrgetter("at_us", "record_id"))
-        return found
+        return [each for turn in self.turns for each in seen_in(self.reader.db, turn)]
 
     def work_piece(self, what: str, seen: PlacedObservation) -> EvidencePiece:
         tool = seen.observation.tool
         if tool is not None and tool.path is not None:
             words = self.text(TextRef(seen.position, "words", tool.path))
         else:
-            words = self.reader.command(seen.position, seen.record_id)
+            words = self.command(seen.position, seen.record_id)
         return EvidencePiece(what=what, position=seen.position, quote=one_line(words))
 
     def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
@@ -84,6 +70,9 @@ class SubSessionEvidence:
     def text(self, ref: TextRef | None) -> str | None:
         """One text; None where it was not captured, or has been forgotten."""
         return None if ref is None else self.reader.texts((ref,))[ref]
+
+    def command(self, position: int, record_id: str) -> str | None:
+        return self.reader.calls([(position, record_id)]).get((position, record_id), (None, None))[1]
 
     def not_observed(self) -> list[str]:
         """What the agent did that nobody reported, as far as it can be known."""

@@ -1,5 +1,7 @@
-"""One sub-session in full: its figures, its floor, the files and models of its work; its prompts, and its turns."""
+"""One sub-session in full: its figures, its floor, the files and models of its work; and its prompts."""
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -9,7 +11,7 @@ from aggregates.judging.rubric import Standing
 from aggregates.reading.verdicts import Intent, kind_told
 from aggregates.scores.grades import Interval, estimate
 from aggregates.times import iso
-from aggregates.turns.turn import UNKNOWN_MODEL, Turn
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage, Turn
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader, TextRef, bodies
@@ -185,11 +187,9 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     characters = 0
     # One at a time, so that no more texts are held than are shown.
     for turn, body in goals.judged_turns(reader.db, str(current), limit, offset):
-        refs, usage = (body.prompt, response_ref(reader.db, turn)), body.usage
+        refs, usage = (body.prompt, response_ref(reader.db, turn)), used(body.usage)
         texts = reader.texts(refs)
         prompt, response = (None if ref is None else texts[ref] for ref in refs)
-        unpriced, unmeasured = sum(each.unpriced_requests for each in usage), sum(u.unmeasured_requests for u in usage)
-        named = [each for each in usage if each.model != UNKNOWN_MODEL]
         rubric, standing = body.rubric, body.standing
         graded = None
         if rubric.status == "ok" and rubric.intent is not None:
@@ -212,11 +212,11 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
             prompt_text=prompt,
             response_text=response,
             elapsed_ms=body.elapsed_ms,
-            tokens=None if unmeasured else sum(each.tokens for each in usage) or None,
-            model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
-            cost_usd=sum(each.cost_usd_nano for each in usage) / goals.NANO if usage and not unpriced else None,
-            unpriced_requests=unpriced,
-            unmeasured_requests=unmeasured,
+            tokens=usage.total_tokens,
+            model=usage.model,
+            cost_usd=usage.cost_usd,
+            unpriced_requests=usage.unpriced_requests,
+            unmeasured_requests=usage.unmeasured_requests,
             judge_status=rubric.status,
             judge_reason=rubric.reason,
             rubric=graded,
@@ -231,7 +231,33 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     return rows
 
 
-# What was done in each turn of a goal.
+class Used(goals.CostDoubts, frozen=True, kw_only=True):
+    """What a turn took, of all models together. Tokens are None where a request told none, or nobody any."""
+
+    model: str | None  # the one asked most
+    requests: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    total_tokens: int | None
+    cost_usd: float | None  # None where a request has no price, or none was seen
+
+
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_COUNTS = ("requests", *_TOKENS, *goals.CostDoubts.__struct_fields__)
+
+
+def used(usage: Sequence[ModelUsage]) -> Used:
+    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in usage) for name in _COUNTS}
+    total = 0 if sums["unmeasured_requests"] else sum(each.tokens for each in usage)
+    named = [each for each in usage if each.model != UNKNOWN_MODEL]
+    return Used(
+        **sums | ({} if total else dict.fromkeys(_TOKENS)),
+        total_tokens=total or None,
+        model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
+        cost_usd=sum(e.cost_usd_nano for e in usage) / goals.NANO if usage and not sums["unpriced_requests"] else None,
+    )
 
 
 def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[Turn]:

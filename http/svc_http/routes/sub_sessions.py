@@ -21,6 +21,7 @@ from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
 from projections.sub_sessions.rows import find, resolve
+from projections.sub_sessions.turns import GoalTurns, goal_turns
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
 from svc_http.ports import Standing
@@ -86,6 +87,11 @@ async def detail(call: params.ByKey, sub_session_id: UUID) -> SubSessionDetail:
 @routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", params.PAGE)
 async def prompts(call: params.ByKey, sub_session_id: UUID) -> list[PromptRow]:
     return found(await call.read(prompt_rows, sub_session_id, *call.page()), _missing(sub_session_id))
+
+
+@routes(f"GET {_ONE}/turns", "What was done in each of its turns, and its course.", params.PAGE)
+async def turns(call: params.ByKey, sub_session_id: UUID) -> GoalTurns:
+    return found(await call.read(goal_turns, sub_session_id, *call.page()), _missing(sub_session_id))
 
 
 @routes(f"GET {_ONE}/explain", "Why it is what it is.")

@@ -8,16 +8,16 @@ import pytest
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.score import newest_at
-from projections.sub_sessions.detail import course
+from projections.sub_sessions import turns
+from projections.sub_sessions.detail import FileShown
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
-from projections.sub_sessions.rows import MARKS, GoalOutcome, SubSessionRow
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
+from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
 CLI = "Add a --json flag to src/cli.py and a test for it."
 WHERE = "Where is the parser called?"
-
-NAMES = MARKS["told"]
 
 
 def worked(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True, **fields: str) -> UUID:
@@ -113,14 +113,72 @@ def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
     assert (below.detail.floor.mutating_calls, below.detail.floor.changed_lines) == (0, 0)
 
 
-# --- its course -----------------------------------------------------------------------------------------------
+# --- its turns ------------------------------------------------------------------------------------------------
 
 
 def test_a_turn_tells_what_was_done_in_it(month: Month) -> None:
     """Of one that nobody saw nothing is said; of somebody else's there is none."""
-    ((turn,), (unseen,)) = (course(month.reader, ANA, each) for each in (month.failed, month.asked))
-    work, steps = turn.work, [NAMES[mark] for mark in turn.work.marks if mark in NAMES]
-    assert (steps, work.edits, work.lines_added, work.tool_calls) == (["change", "check failed"], 1, 12, 2)
-    assert (turn.answered, work.observed, turn.started_us) == (True, True, MONDAY + HOUR)
-    assert (NAMES.keys() & unseen.work.marks, unseen.work.observed, unseen.answered) == (set(), False, False)
-    assert course(month.reader, BEN, month.failed) == []
+    (turn,), (unseen,) = (turns_of(month.reader, each).turns for each in (month.failed, month.asked))
+    assert (turn.number, turn.started_at, turn.marks) == (1, iso(MONDAY + HOUR), ["change", "check failed"])
+    assert (turn.prompt_text, turn.is_answered, turn.is_observed) == (CLI, True, True)
+    assert (turn.changes, turn.lines_added, turn.lines_removed) == (1, 12, 1)
+    assert turn.files == [FileShown("src/cli.py", 1, 12, 1)]
+    assert (turn.checks_passed, turn.checks_failed, turn.commits) == (0, 1, 0)
+    assert (turn.tool_calls, turn.failed_tool_calls, turn.tools_not_shown) == (2, 1, 0)
+    assert [(each.name, each.file, each.command, each.outcome) for each in turn.tools] == [
+        ("Edit", "src/cli.py", None, "ok"),
+        ("Bash", None, "pytest -q", "failed"),
+    ]
+    used = turn.used
+    assert (used.requests, used.input_tokens, used.output_tokens, used.total_tokens) == (1, 100, 20, 120)
+    assert (used.cost_usd, used.cache_read_tokens, used.model) == (0.01, 0, "claude-sonnet-4-5")
+    assert (unseen.marks, unseen.is_observed, unseen.is_answered, unseen.tools) == ([], False, False, [])
+    used = unseen.used
+    assert (used.input_tokens, used.total_tokens, used.cost_usd, used.requests) == (None, None, None, 0)
+    assert goal_turns(month.reader, BEN, month.failed, 50, 0) is None
+
+
+def turns_of(found: Reader, goal: UUID, limit: int = 50, offset: int = 0) -> GoalTurns:
+    turns = goal_turns(found, ANA, goal, limit, offset)
+    assert turns is not None
+    return turns
+
+
+def test_each_call_belongs_to_one_turn() -> None:
+    """To that which it names, else to the last one before it, even where an earlier one goes on; a refused one too."""
+    log = Log()
+    first = log.prompt("s", PARSER, MONDAY, host_prompt_id="p1")
+    log.corrects_gap("s", log.prompt("s", CLI, MONDAY + MINUTE, host_prompt_id="p2"), False)
+    refused = {"kind": "rejection", "tool": "Bash", "at_us": MONDAY + 2 * MINUTE, "command": "rm -r src"}
+    late = shell(MONDAY + 3 * MINUTE, "git commit -m Done", prompt_id="p1", duration_ms=70)
+    log.records("s", edit(MONDAY + SECOND), refused, late, shell(MONDAY + 4 * MINUTE, "pytest") | {"ok": None})
+    told = turns_of(reader(project(log.facts), log.facts), first)
+    assert [[(each.command, each.outcome) for each in turn.tools] for turn in told.turns] == [
+        [(None, "ok"), ("git commit -m Done", "ok")],
+        [("rm -r src", "refused"), ("pytest", "unknown")],
+    ]
+    assert ([turn.commits for turn in told.turns], told.turns[0].tools[1].duration_ms) == ([1, 0], 70)
+
+
+def test_a_page_of_turns_tells_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns by limit and offset, or as many as the calls of a page allow; tools, files and the course by bounds."""
+    log, goal = Log(), None
+    for place in range(4):
+        at_us = MONDAY + place * MINUTE
+        capture = log.prompt("s", PARSER, at_us, name=str(place))
+        log.records("s", *(edit(at_us + (each + 1) * SECOND, f"src/{each}.py") for each in range(5)))
+        if goal is not None:
+            log.corrects_gap("s", capture, False)
+        goal = goal or capture
+    assert goal is not None
+    found = reader(project(log.facts), log.facts)
+    told = turns_of(found, goal, 2, 1)
+    assert ([each.number for each in told.turns], told.total_turns, told.next_offset) == ([2, 3], 4, 3)
+    assert (len(told.course), told.course_not_shown, turns_of(found, goal, 2, 3).next_offset) == (4, 0, None)
+    for name, most in {"TOOLS_MAX": 3, "FILES_MAX": 2, "COURSE_MAX": 3, "TOOLS_OF_PAGE_MAX": 5}.items():
+        monkeypatch.setattr(turns, name, most)
+    told = turns_of(found, goal)
+    assert (len(told.turns), told.next_offset, len(told.course), told.course_not_shown) == (2, 2, 3, 1)
+    turn = told.turns[0]
+    assert (len(turn.tools), turn.tools_not_shown, len(turn.files), turn.files_not_shown) == (3, 2, 2, 3)
+    assert (turn.tool_calls, turn.changes) == (5, 5)

@@ -290,14 +290,14 @@ async def test_a_former_id_leads_to_the_sub_session_that_holds_its_turn(house: H
     house.has_seen(late)
     present = await newest(api)
     assert present != former
-    for path in ("", "/prompts", "/explain"):
+    for path in ("", "/prompts", "/turns", "/explain"):
         shown = await api.get(f"{V3}/sub-sessions/{former}{path}")
         assert shown.status == 200
         found = shown.json[0] if path == "/prompts" else shown.json
         assert found["score_v3_sub_session_id"] == present
 
 
-@pytest.mark.parametrize("path", ["", "/prompts", "/explain"])
+@pytest.mark.parametrize("path", ["", "/prompts", "/turns", "/explain"])
 @pytest.mark.parametrize("wanted", UNKNOWN_IDS)
 async def test_an_unknown_id(api: Caller, path: str, wanted: str) -> None:
     """404, whether it could be an id or not."""
