@@ -44,7 +44,7 @@ from svc.importing import claude_lines, codex_lines
 from svc.importing.lines import decode_object
 from svc.llm.answers import fitting, leaving
 from svc_http import bodies
-from svc_http.pages.goals import marked
+from svc_http.pages.goal import marked
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
 from tests.support.otlp import logs

@@ -1,33 +1,29 @@
-"""Pages of figures: the first one, cost, time lost, comparison and the seven habits, each with its drawings."""
+"""Pages of figures: the first one, cost, time lost and comparison, each with its drawings."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 from quart import Response
 
-from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores import grades, prompt_grade
-from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
+from aggregates.scores import grades
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.scores import skill
-from projections.scores.score import newest_at, peer_comparison, tally
+from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome
 from svc_http.bodies import HttpError, unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar, Dot
-from svc_http.pages.door import BySignIn, cookie_name, form_of, sign_in_by
+from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.mine import questions, stays
 from svc_http.pages.rendering import rate
-from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, local, number, short_day, usd
-from svc_http.ports import beside
+from svc_http.pages.words import CAUSES, STATES, counted, duration, local, number, short_day, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
@@ -41,7 +37,6 @@ DEAREST_SHOWN = 10
 EVENTS_SHOWN = 20
 REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
 WEEKS_SHOWN = 12
-EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older words tell little of how one works now
 _FAILED: tuple[GoalOutcome, ...] = ("not_reached", "rework")
 routes = Routes()
 
@@ -254,74 +249,3 @@ def _place(found: grades.Comparison) -> Markup | None:
     about = f"Half of the group lies between {peers.p25:.0f} and {peers.p75:.0f} percent, the middle at {peers.p50:.0f}"
     yours = "" if mine is None else f"; yours is {mine[1]:.0f}, likely {mine[0]:.0f} to {mine[2]:.0f}"
     return charts.place(about + yours, (peers.p25, peers.p50, peers.p75), mine)
-
-
-# --- the seven habits: how often each shows, week by week, in one's own words, and whether it pays ---------------
-
-
-@routes("GET /habits", "The seven habits.")
-async def habits(call: BySignIn) -> Response:
-    (window, periods), weeks = period_of(call), call.windows("weekly", WEEKS_SHOWN)
-    recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
-    counts, by_week, best, missed, told, newest = await call.read(
-        lambda reader, scope: (
-            skill.habit_counts(reader, scope, window),
-            [skill.habit_counts(reader, scope, each) for each in weeks],
-            skill.best_shown(reader, scope, recent),
-            skill.newest_missed(reader, scope, recent),
-            pays(skill.decided_goals(reader, scope)),
-            newest_at(reader, scope),
-        )
-    )
-    labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
-    return await call.show(
-        "reflection/habits.html",
-        **periods,
-        graded=counts.sample_count,
-        newest_at=newest,
-        habits=[_drawn(each, counts, labelled) for each in BOOLEANS],
-        best=best,
-        missed=missed,
-        weeks_shown=WEEKS_SHOWN,
-        pays=told,
-        pays_min=PAYS_MIN,
-        usual_goals=USUAL_GOALS,
-        text="",
-        grade=None,
-    )
-
-
-def _drawn(
-    name: BooleanName, counts: skill.HabitCounts, by_week: Sequence[tuple[str, skill.HabitCounts]]
-) -> dict[str, Any]:
-    """One habit, as the page has it."""
-    hits, of, unsure = counts.of(name)
-    weeks = [(label, *week.of(name)) for label, week in by_week]
-    bars = [
-        Bar(label, (("reached", shown), ("missed", count - shown)), f"Week of {label}: {_sentence(shown, count)}")
-        for label, shown, count, _ in weeks
-    ]
-    return {
-        "name": name,
-        "hits": hits,
-        "of": of,
-        "unsure": unsure,
-        "bar": charts.share(_sentence(hits, of), (("reached", hits), ("missed", of - hits))),
-        "weeks": weeks,
-        "chart": charts.bars(f"{HABITS[name]}: prompts by week", bars, number),
-    }
-
-
-def _sentence(shown: float, of: int) -> str:
-    return f"about {number(shown)} of {counted(of, 'prompt')}"
-
-
-@routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
-async def grade(call: BySignIn) -> Response:
-    text, found = (await form_of(call)).get("prompt", ""), None
-    is_long = len(text.encode()) > prompt_grade.GRADED_BYTES_MAX
-    if text.strip() and not is_long:
-        found = await beside(call.body.cpu, len(text), partial(prompt_grade.grade_text, text))
-    # htmx shows no answer that is an error.
-    status = 400 if is_long and "HX-Request" not in call.request.headers else 200
-    return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)
