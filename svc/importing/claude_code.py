@@ -15,7 +15,7 @@ from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, beside, status_in
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of, named
+from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
 
 REJECTED = (
@@ -48,9 +48,8 @@ class TranscriptReader(Reader):
             return
         # A copied line goes by the id that it had where it was written first.
         original = line.forked_from or Fork()
-        session = named(original.session_id, line.session_id) or self._stem
-        line.uuid = named(original.message_uuid, line.uuid) or f"{session}:{number}"
-        line.prompt_id = named(line.prompt_id)
+        session = original.session_id or line.session_id or self._stem
+        line.uuid = original.message_uuid or line.uuid or f"{session}:{number}"
         if not self._seen.add("line", line.uuid):
             self.pass_over("line seen before")
             return
@@ -171,7 +170,7 @@ class TranscriptReader(Reader):
             return
         self._request(line, at_us)
         for index, block in enumerate(message.blocks):
-            if block.type == "tool_use" and block.id is not None and self._seen.add("call", block.id):
+            if block.type == "tool_use" and block.id and not block.id.isspace() and self._seen.add("call", block.id):
                 arguments = block.input if isinstance(block.input, dict) else {}
                 # A request comes before the calls it asks for, and these in their order.
                 call = ToolCall(block.id, block.name or "", arguments, at_us + 1 + index, sidechain, whole=True)

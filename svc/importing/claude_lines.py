@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
-from aggregates.records.record import Count
+from aggregates.records.record import Count, Id
 from svc.importing.exchange import Timed
 from svc.importing.lines import fitted
 
@@ -49,7 +49,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Message(msgspec.Struct, frozen=True):
     content: str | list[Block]
-    id: str | None = None
+    id: Id | None = None
     model: str | None = None
     stop_reason: str | None = None
     usage: Usage | None = None
@@ -66,17 +66,17 @@ class Message(msgspec.Struct, frozen=True):
 class Fork(msgspec.Struct, frozen=True, rename="camel"):
     """Where a copied line stood first."""
 
-    session_id: str | None = None
-    message_uuid: str | None = None
+    session_id: Id | None = None
+    message_uuid: Id | None = None
 
 
 class Line(Timed, rename="camel", kw_only=True):
     type: str
-    uuid: str | None = None
-    session_id: str | None = None
+    uuid: Id | None = None
+    session_id: Id | None = None
     is_sidechain: bool | None = None  # a sub-agent's line
     is_meta: bool | None = None
-    prompt_id: str | None = None
+    prompt_id: Id | None = None
     cwd: str | None = None
     forked_from: Fork | None = None
 
@@ -87,7 +87,7 @@ class Line(Timed, rename="camel", kw_only=True):
     prompt_source: str | None = None
     tool_use_result: Any = None
 
-    request_id: str | None = None
+    request_id: Id | None = None
     is_api_error_message: bool | None = None
     api_error_status: int | None = None
     error: Any = None
@@ -148,11 +148,6 @@ class Line(Timed, rename="camel", kw_only=True):
                     by_person = not isinstance(origin, dict) or origin.get("kind") == "human"
                     return as_typed(prompt, by_person=by_person and told.get("commandMode", "prompt") == "prompt")
         return None
-
-
-def named(*ids: str | None) -> str | None:
-    """The first that is one: a blank names nothing."""
-    return next((each for each in ids if each and not each.isspace()), None)
 
 
 def line_of(value: dict[str, Any], pass_over: Callable[[str], None]) -> Line | None:

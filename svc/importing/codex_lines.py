@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.records.record import Count
+from aggregates.records.record import Count, Id
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import name
 from aggregates.telemetry.outcomes import tool_outcome
@@ -27,18 +27,18 @@ _LINES = ("turn_context", "token_usage_record", "compacted")
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
-    thread_id: str | None = None  # the id of the file that this one goes on from
+    thread_id: Id | None = None  # the id of the file that this one goes on from
 
 
 class Meta(msgspec.Struct, frozen=True):
     """The head of a file; a fork repeats its parent's after its own."""
 
-    id: str | None = None
-    session_id: str | None = None
+    id: Id | None = None
+    session_id: Id | None = None
     timestamp: str | None = None
     cwd: str | None = None
-    forked_from_id: str | None = None
-    parent_thread_id: str | None = None
+    forked_from_id: Id | None = None
+    parent_thread_id: Id | None = None
     thread_source: Any = None
     source: Any = None
     subagent_history_start_ordinal: Count | None = None
@@ -96,20 +96,20 @@ class Body(msgspec.Struct, frozen=True):
     message: str = ""  # what the user or the agent says, or why a request failed for good
     kind: str | None = None
     images: Any = None
-    turn_id: str | None = None
+    turn_id: Id | None = None
     last_agent_message: str | None = None
     reason: str | None = None
     info: TokenInfo | None = None  # told after each response, and again whenever the limits of an account change
     usage: Usage | None = None  # newer versions' account of one response, beside the count
-    response_id: str | None = None
-    thread_id: str | None = None
+    response_id: Id | None = None
+    thread_id: Id | None = None
     model: str | None = None
     cwd: str | None = None
     service_tier: str | None = None
     thread_settings: Any = None
 
-    call_id: str | None = None
-    id: str | None = None
+    call_id: Id | None = None
+    id: Id | None = None
     name: str | None = None
     namespace: str | None = None
     arguments: Any = None

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.reading.readings import own_words
-from aggregates.records.record import Count
+from aggregates.records.record import Count, Id
 from aggregates.records.tools import tool_effect
 from aggregates.telemetry.agents import STATUSES
 from aggregates.telemetry.draft import TypedPrompt, status_in
@@ -36,7 +36,7 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     cache_read_tokens: Count | None = None
     cache_write_tokens: Count | None = None
     duration: float | None = None
-    api_call_id: str | None = None
+    api_call_id: Id | None = None
 
 
 class Metrics(msgspec.Struct, frozen=True):
@@ -50,11 +50,11 @@ class ShellEnd(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Data(msgspec.Struct, frozen=True, rename="camel"):
-    session_id: str | None = None
+    session_id: Id | None = None
     context: Context | None = None
     content: str | None = None
     tool_requests: tuple[Any, ...] = ()
-    tool_call_id: str | None = None
+    tool_call_id: Id | None = None
     tool_name: str | None = None
     arguments: Any = None
     success: bool | None = None
@@ -71,8 +71,8 @@ class Data(msgspec.Struct, frozen=True, rename="camel"):
 
 class Line(Timed, rename="camel", kw_only=True):
     type: str
-    id: str
     timestamp: str
+    id: Id = ""
     data: dict[str, Any] | None = None
     agent_id: str | None = None  # a sub-agent's line
 
@@ -91,6 +91,7 @@ class EventReader(Reader):
         line = fitted(value, Line, self.pass_over)
         at_us, data = line.at_us, fitted(line.data or {}, Data, self.pass_over)
         assert at_us is not None, "a line has a time"
+        line.id = line.id or f"{self._session}:{number}"
         if not self._seen.add("line", line.id):
             return
         match line.type:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from aggregates.reading.readings import own_words
-from aggregates.records.record import Count, Record
+from aggregates.records.record import Count, Id, Record
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import counted_lines
 from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool_draft
@@ -40,7 +40,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 class Call(Timed, rename="camel"):
     name: str
-    id: str | None = None
+    id: Id | None = None
     args: Any = None
     result: Any = None
     status: str | None = None
@@ -48,9 +48,9 @@ class Call(Timed, rename="camel"):
 
 
 class Message(Timed, rename="camel"):
-    id: str
     type: str
     timestamp: str
+    id: Id = ""  # one that is blank is named by its place
     content: Any = None
     display_content: Any = None  # what the user saw, where more was sent: files that a prompt names
     tool_calls: list[Call] | None = None
@@ -68,7 +68,7 @@ class Message(Timed, rename="camel"):
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
-    session_id: str | None = None
+    session_id: Id | None = None
     start_time: str | None = None
     kind: str | None = None
 
@@ -87,7 +87,7 @@ class SessionReader(Reader):
             case {"$set": dict(changed)}:
                 self._head(fitted(changed, Head, self.pass_over))
             case {"id": _}:
-                self._message(fitted(value, Message, self.pass_over))
+                self._message(fitted(value, Message, self.pass_over), number)
             case {"sessionId": _}:
                 head, messages = fitted(value, Head, self.pass_over), value.get("messages")
                 if isinstance(messages, list):
@@ -95,7 +95,7 @@ class SessionReader(Reader):
                 self._head(head)
                 for place, each in enumerate(messages if isinstance(messages, list) else (), 1):
                     try:
-                        self._message(fitted(each, Message, self.pass_over))
+                        self._message(fitted(each, Message, self.pass_over), place)
                     except (ValueError, RecursionError) as error:
                         self._tear(place, error, each)
             case _:
@@ -109,8 +109,8 @@ class SessionReader(Reader):
         if head.start_time is not None and not self._of_sub_agent:
             self._session_seen(microseconds(head.start_time))
 
-    def _message(self, message: Message) -> None:
-        at_us = message.at_us
+    def _message(self, message: Message, place: int) -> None:
+        message.id, at_us = message.id or f"{self._session}:{place}", message.at_us
         if message.id in self._messages:
             known, item = self._messages[message.id]
             message.tool_calls = message.tool_calls or known.tool_calls

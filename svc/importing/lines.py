@@ -24,7 +24,7 @@ _GAP = re.compile(r"[\s\0\ufeff]*")
 _START = re.compile(r'\{"')
 _STARTS_MAX = 100  # behind what is torn, an object is looked for at so many places
 _HEAD_BYTES = 64 * 1024
-_UNUSABLE = re.compile(r"Expected `(?:int|float|object \| null).* - at `\$\.([^`]+)`$")
+_UNUSABLE = re.compile(r"Expected `(?:int|float|object \| null|str` (?:of|matching)).* - at `\$\.([^`]+)`$")
 _STEPS = re.compile(r"[^.\[\]]+")
 T = TypeVar("T")
 
@@ -51,19 +51,22 @@ def is_last(raw: bytes) -> bool:
 
 
 def fitted(value: Any, kind: type[T], pass_over: Callable[[str], None]) -> T:
-    """The value as one of this kind, without numbers and accounts that cannot be such. Raises `ValueError`."""
+    """The value as one of this kind, without numbers, ids and accounts that cannot be such. Raises `ValueError`."""
     while True:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             told = _UNUSABLE.search(str(error))
-            *above, last = _STEPS.findall(told[1]) if told else [""]
+            if told is None:
+                raise
+            *above, last = _STEPS.findall(told[1])
             holder = value
             for step in above:
                 holder = holder[int(step) if isinstance(holder, list) else step]
             if not isinstance(holder, dict) or last not in holder:
                 raise
-            number = whole(holder[last], 0, COUNT_MAX) if told and "`int" in told[0] else real(holder[last])
+            given = None if told[0].startswith("Expected `str") else holder[last]  # an id is blank, or too long
+            number = whole(given, 0, COUNT_MAX) if "`int" in told[0] else real(given)
             if number is None:
                 pass_over(f"unusable {last}")
                 del holder[last]

@@ -1,5 +1,6 @@
 """What holds of an import, whichever agent's files it reads."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def written(folder: Path, name: str, data: bytes) -> Path:
 
 
 def agent_of(name: str) -> str:
-    return "codex" if name == ROLLOUT else "gemini" if name.startswith("chats") else "claude-code"
+    starts = {"rollout": "codex", "chats": "gemini", "events": "copilot"}
+    return next((agent for start, agent in starts.items() if name.startswith(start)), "claude-code")
 
 
 @pytest.mark.parametrize(
@@ -180,3 +182,27 @@ def test_a_message_that_is_none_is_named_and_the_others_of_its_document_are_used
 def test_any_time_that_is_one_is_taken(time: str) -> None:
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert prompts(list(reader_of("codex", ROLLOUT).read([rollouts.raw([told])]))) == ["go"]
+
+
+NAMED = re.compile(rb'"(id|uuid|sessionId|session_id|promptId|requestId|call_id|turn_id|toolCallId)": ?"[^"]*"')
+
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": kind, "id": f"e{number}", "timestamp": transcripts.at(number), "data": data}
+    for number, (kind, data) in enumerate(
+        [("user.message", {"content": "go"}), ("session.usage_record", {"usage": {"inputTokens": 7}})] * 2
+    )
+]
+
+
+@pytest.mark.parametrize("name", [*TWO_TURNS, "events.jsonl"])
+async def test_a_blank_id_names_nothing(tmp_path: Path, name: str) -> None:
+    """All that was said counts still, and the session is named by its file."""
+    data = {**TWO_TURNS, "events.jsonl": rollouts.raw(EVENTS)}[name]
+    whole = await run(agent_of(name), written(tmp_path / "whole", name, data), Actor())
+    actor = Actor()
+    blank = await run(agent_of(name), written(tmp_path / "blank", name, NAMED.sub(rb'"\1": " "', data)), actor)
+    told = [(each.prompts, each.responses, each.requests, each.tokens) for each in (blank, whole)]
+    assert (told[0], blank.torn, blank.refused) == (told[1], [], [])
+    session = rollouts.THREAD if name == ROLLOUT else Path(name).stem
+    assert {each.agent_session_id for each in actor.events if isinstance(each, PromptCaptured)} == {session}
