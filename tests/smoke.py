@@ -102,8 +102,7 @@ def _connected(person: Newcomer, server: Server) -> None:
     settings = person.folder / "home" / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(SETTINGS)
-    where = "--url", server.intake_url, "--key", str(server.key), "--api", f"http://127.0.0.1:{server.api_port}"
-    person.types("connect", "claude-code", "--mcp", *where)
+    person.types("connect", "claude-code", "--mcp", "--var", server.var, "--key", str(server.key))
     hooks = json.loads(settings.read_text())["hooks"]
     call = hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
     told = {"hook_event_name": "UserPromptSubmit", "session_id": "smoke", "prompt": PROMPT, "cwd": "/tmp"}
@@ -113,7 +112,9 @@ def _connected(person: Newcomer, server: Server) -> None:
     seen = "/v1/score_v3/realtime/sub-sessions"
     until(lambda: bool(read(server, seen)), STOP_SECONDS)  # the hook sends after the agent has gone on
     assert [row["agent_session_id"] for row in read(server, seen)] == ["smoke"]
-    assert "answers: {" in person.types("doctor"), "the server of MCP that the agent starts"
+    found = person.types("doctor")
+    assert "answers: {" in found, "the server of MCP that the agent starts"
+    assert "went through the hooks" in found
     person.types("disconnect", "claude-code")
     assert settings.read_text() == SETTINGS
 

@@ -14,7 +14,7 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.times import iso
 from svc import __version__
 from svc.cli import Command
-from svc.cli.common import Shown, json_option, print_json, say
+from svc.cli.common import Shown, json_option, print_json, say, settings_option
 from svc.connect import connections
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
@@ -27,7 +27,7 @@ from svc.hook.main import call
 from svc.importing.agentsview import agents_only_in, default_file
 from svc.log.folder import running
 from svc.process import program
-from svc.settings import load_settings
+from svc.settings import Settings
 
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
@@ -45,7 +45,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 
 @click.command(cls=Command, example="svc connect claude-code --url http://127.0.0.1:4318 --key svc_…")
 @agent_argument
-@click.option("--url", default=DEFAULT_URL, show_default=True, envvar="SVC_URL", help="The intake. [env: SVC_URL]")
+@click.option("--url", envvar="SVC_URL", help=f"The intake. [env: SVC_URL; default: served here, or {DEFAULT_URL}]")
 @click.option("--key", envvar="SVC_KEY", help="Your key; asked for where it is missing. [env: SVC_KEY]")
 @scope_option
 @click.option("--no-hooks", is_flag=True, help="Telemetry only: the agent's plugin brings the hooks.")
@@ -53,6 +53,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option(
     "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp and --judge: the API; else that served here."
 )
+@settings_option
 @click.option("--coach", is_flag=True, help="Claude Code only: a line for you where a prompt surely misses a habit.")
 @click.option("--judge", is_flag=True, help="Let the agent judge your work when a session ends (svc review).")
 @click.option("--judge-model", metavar="MODEL", help="With --judge: which of its models; a small one else.")
@@ -62,12 +63,13 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @yes_option
 def connect(
     agent: AgentName,
-    url: str,
+    url: str | None,
     key: str | None,
     scope: Scope,
     no_hooks: bool,
     mcp: bool,
     api: str | None,
+    settings: Settings,
     coach: bool,
     judge: bool,
     judge_model: str | None,
@@ -83,16 +85,18 @@ def connect(
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    url, api, where = _reached(settings, url, api)
+    where = ("--connection", name, *where)
     target = Target(
         agent,
-        connections.checked_url(url),
+        url,
         key,
         command,
         hooks=not no_hooks and not plugins,
-        asks=_mcp_program(_where(api)) if mcp else None,
+        asks=_mcp_program(where) if mcp else None,
         coach=_coach_program(agent) if coach else None,
     )
-    judges = _judge_program(agent, judge_model, judge_budget, _where(api)) if judge else ()
+    judges = _judge_program(agent, judge_model, judge_budget, where) if judge else ()
     if ".cache" in Path(sys.prefix).parts and target.hooks:
         raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
     files, old = plans(target, scope, folder), connections.stored(name)
@@ -108,11 +112,7 @@ def connect(
         say("nothing was changed")
         return
     server = connections.Server(target.url, key)
-    try:
-        capture = connections.Capture() if offline else server.config().capture
-    except connections.NotAnswered as error:
-        hint = "Is `svc serve` running there? --offline sets it up without asking"
-        raise connections.NotAnswered(f"{error}. {hint}") from error
+    capture = connections.Capture() if offline else _answering(server, api if mcp or judge else None)
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     _confirm(yes or not (any(each.changed for each in rewrites) or judges), must=bool(judges))
@@ -130,6 +130,15 @@ def connect(
         say(restart)
 
 
+def _reached(settings: Settings, url: str | None, api: str | None) -> tuple[str, str, tuple[str, ...]]:
+    """The intake, the API, and by what a command finds the API from any folder, also on another port later."""
+    served = running(settings.var_path)
+    named = () if api else ("--var", str(settings.var_path.resolve()))
+    api = connections.checked_url(api or (f"http://{settings.api}" if served is None else served.api))
+    intake = url or (DEFAULT_URL if served is None else served.intake)
+    return connections.checked_url(intake), api, (*named, "--api", api)
+
+
 def _tell(target: Target, judges: Sequence[str], plugins: Sequence[str]) -> None:
     say(f"{target.agent} will send to {target.url}:")
     consent = RULES.consent.format(agent=target.agent, budget=f"{int(judges[-1]):,}") if judges else ""
@@ -137,6 +146,19 @@ def _tell(target: Target, judges: Sequence[str], plugins: Sequence[str]) -> None
         say(click.wrap_text(sentence, 100, "  - ", "    "))
     for plugin in plugins:
         say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
+
+
+def _answering(server: connections.Server, api: str | None) -> connections.Capture:
+    """What the intake wants, after the API was heard as well. Raises `NotAnswered`."""
+    hint = "Is `svc serve` running there? --offline sets it up without asking"
+    try:
+        wanted = server.config().capture
+        if api is not None:
+            hint = "That should be the API: --var names the folder that is served here, --api another machine's address"
+            connections.Server(api, server.key).answer("GET", "/v1/score_v3/skill")
+    except connections.NotAnswered as error:
+        raise connections.NotAnswered(f"{error}. {hint}") from error
+    return wanted
 
 
 def _checked_key(key: str | None) -> str:
@@ -169,14 +191,6 @@ def _whole_program() -> list[str]:
 def _hook_program() -> list[str]:
     start = Path(machine.__file__).with_name("start.py")
     return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
-
-
-def _where(api: str | None) -> tuple[str, ...]:
-    """By what a command finds the API from any folder: its address, else the folder that is served here now."""
-    if api is not None:
-        return ("--api", connections.checked_url(api))
-    served = load_settings({}).var_path.resolve()
-    return () if running(served) is None else ("--var", str(served))
 
 
 def _mcp_program(where: tuple[str, ...]) -> tuple[str, ...]:

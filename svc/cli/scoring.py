@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import click
 import msgspec
+from click.core import ParameterSource
 from rich.markup import escape
 
 from svc import __version__
@@ -34,6 +35,7 @@ days_option = click.option(
 _WHERE = (
     click.Option(["--api"], metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]"),
     click.Option(["--key"], envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]"),
+    click.Option(["--connection"], hidden=True, help="Whose key, where agents are connected with several."),
 )
 
 
@@ -43,11 +45,15 @@ class Asking(Command):
     def __init__(
         self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
     ) -> None:
-        def asked(settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
-            found = running(settings.var_path)  # what serves this folder; else where one would by these settings
-            url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
+        def asked(
+            settings: Settings, api: str | None, key: str | None, connection: str | None, **arguments: Any
+        ) -> None:
+            # What serves this folder, if it is the one that was named; else where one would by these settings.
+            named = click.get_current_context().get_parameter_source("settings") is ParameterSource.COMMANDLINE
+            found = running(settings.var_path) if named or api is None else None
+            url = checked_url((api or f"http://{settings.api}") if found is None else found.api)
             try:
-                callback(Server(url, key or known_key()), **arguments)
+                callback(Server(url, key or known_key(connection=connection)), **arguments)
             except KeyRefused as error:
                 raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
             except NotAnswered as error:

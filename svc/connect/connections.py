@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from aggregates.event import Mendable
 from svc import __version__
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope
-from svc.connect.changes import Append, FileReceipt, Put, Refused
+from svc.connect.changes import Append, FileReceipt, Keys, Refused
 from svc.hook import machine
 from svc.outward import Answer, answered, reason_in
 from svc_http.records import Arrival, Refusal
@@ -46,11 +45,11 @@ class StoredConnection(msgspec.Struct, frozen=True):
         for receipt in self.files:
             yield from ((Path(receipt.path), each) for each in receipt.changes if isinstance(each, Append))
 
-    def tool_servers(self) -> Iterator[dict[str, Any]]:
-        """What the agent starts to ask svc, in its own words."""
+    def tool_servers(self) -> Iterator[tuple[Path, Keys]]:
+        """Where stands what the agent starts to ask svc."""
         place = (KNOWN_AGENTS[self.agent].server.table, "svc")
         for receipt in self.files:
-            yield from (each.value for each in receipt.changes if isinstance(each, Put) and each.path == place)
+            yield from ((Path(receipt.path), each.path) for each in receipt.changes if each.path == place)
 
 
 def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
@@ -78,9 +77,10 @@ def all_stored() -> list[StoredConnection]:
     return [found for name in names if (found := stored(name)) is not None]
 
 
-def known_key(url: str | None = None) -> str:
-    """The one with which this machine's agents are connected, to this intake where it is named. Raises `Refused`."""
-    known = {each.key for each in all_stored() if url is None or each.url == url.rstrip("/")}
+def known_key(url: str | None = None, connection: str | None = None) -> str:
+    """With which this machine's agents are connected: to this intake, or by this connection. Raises `Refused`."""
+    fitting = [each for each in all_stored() if url is None or each.url == url.rstrip("/")]
+    known = {each.key for each in fitting if connection in (None, each.name)}
     if len(known) == 1:
         return known.pop()
     which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
@@ -131,7 +131,7 @@ class Server:
     """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, url: str, key: str) -> None:
-        self.url = url
+        self.url, self.key = url, key
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
 
     def health(self) -> float:

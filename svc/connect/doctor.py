@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from pkgutil import get_data
@@ -22,10 +22,10 @@ from msgspec import UNSET
 
 from aggregates.times import iso
 from svc.connect.agents import KNOWN_AGENTS, NEVER_FAILS, AgentName, Plans, Scope, Target, plans
-from svc.connect.changes import FileReceipt, Keys, Put, Refused, read_file
+from svc.connect.changes import Append, FileReceipt, Keys, Put, Refused, read_file
 from svc.connect.connections import Config, KeyRefused, NotAnswered, Server, StoredConnection
 from svc.connect.review import Spent
-from svc.hook.captures import log_export
+from svc.hook.captures import CHECK, LOGS, checking
 from svc.hook.machine import Outbox, config_folder, connection_file, connection_folder
 
 _MAC = sys.platform == "darwin"
@@ -40,7 +40,8 @@ CLOCK_SECONDS_MAX = 60.0  # a clock that is further off puts prompts into the wr
 CLOCK_SECONDS_READ = 2.0  # the server tells its time in whole seconds: so much may be wrong about it
 READ_BACK_TRIES, READ_BACK_SECONDS = 20, 0.1  # behind a balancer another node answers, and knows it a little later
 MCP_SECONDS = 20.0  # a server of MCP has so long to start, and to answer
-MCP_CHARACTERS_SHOWN = 100
+HOOK_SECONDS = 10.0  # five times what a hook may take
+CHARACTERS_SHOWN = 100
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -85,7 +86,9 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
             yield found("other_env", path=path)
     yield from _server(connection, again)
-    yield from map(partial(_mcp, again), connection.tool_servers())
+    for path, place in connection.tool_servers():
+        if (written := value_in(path, place)) is not UNSET:
+            yield _mcp(again, written)
     yield from _outbox(connection)
     yield from _judge(connection)
 
@@ -111,7 +114,7 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     if first is None:
         yield found("no_hooks")
         return
-    command = shlex.split(first[1].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
+    command = shlex.split(_command(first[1]).removesuffix(NEVER_FAILS))
     gone = [each for each in command if os.path.isabs(each) and not os.path.exists(each)]
     if gone or shutil.which(command[0]) is None:
         yield found("hook_gone", gone=[*gone, command[0]][0], again=again)
@@ -120,6 +123,10 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     for path in dict.fromkeys(path for path, _ in connection.hooks()):
         if value_in(path, ("disableAllHooks",)) is True or value_in(path, ("hooksConfig", "enabled")) is False:
             yield found("hooks_off", path=path)
+
+
+def _command(hooks: Append) -> str:
+    return str(hooks.value["hooks"][0]["command"])
 
 
 def _plugins(connection: StoredConnection) -> Iterator[Finding]:
@@ -140,6 +147,8 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         told = server.config()
         yield found("key", start=connection.key[:8])
         yield round_trip(server, ahead)
+        if (first := next(connection.hooks(), None)) is not None:
+            yield run_hook(server, ahead, _command(first[1]), again)
         if told.arrivals_since is None:
             raise NotAnswered(f"{connection.url} is an older svc, which does not tell what arrived")
         yield from _arrivals(told, connection.agent)
@@ -164,16 +173,43 @@ def _arrivals(told: Config, agent: str) -> Iterator[Finding]:
 
 
 def round_trip(server: Server, ahead: float) -> Finding:
-    """A log record that belongs to no session, sent and read back; its time is the server's."""
-    mark, begun = secrets.token_hex(8), time.monotonic()
-    at = time.time() - ahead
-    server.answer("POST", "/v1/logs", log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
-    begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
+    """A log record sent and read back; its time is the server's."""
+    mark, at = secrets.token_hex(8), time.time() - ahead
+    server.answer("POST", LOGS, checking(mark, at))
+    took_ms = _read_back(server, mark, at)
+    return found("not_captured") if took_ms is None else found("captured", took_ms=took_ms)
+
+
+def run_hook(server: Server, ahead: float, command: str, again: str) -> Finding:
+    """The same by the hook's own command, run as the agent runs it; it tells this machine's time."""
+    mark, at = secrets.token_hex(8), time.time() - max(0.0, ahead)
+    event = msgspec.json.encode({"hook_event_name": CHECK, "session_id": mark})
+    try:
+        done = subprocess.run(
+            command, shell=True, input=event, capture_output=True, timeout=HOOK_SECONDS, cwd=os.sep, env=_agents_own()
+        )
+        why = done.stderr.decode(errors="replace").strip()[-CHARACTERS_SHOWN:]
+    except subprocess.TimeoutExpired:
+        why = f"it did not end within {HOOK_SECONDS:.0f} s"
+    took_ms = _read_back(server, mark, at)
+    if took_ms is None:
+        return found("hook_lost", why=f": {why}" if why else "", again=again)
+    return found("hook_arrived", took_ms=took_ms)
+
+
+def _read_back(server: Server, mark: str, at: float) -> float | None:
+    """After how many milliseconds a record of that time is there; None where it does not come."""
+    begun, begin = time.monotonic(), iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
         if server.has_record(mark, begin):
-            return found("captured", took_ms=(time.monotonic() - begun) * 1000)
+            return (time.monotonic() - begun) * 1000
         time.sleep(READ_BACK_SECONDS)
-    return found("not_captured")
+    return None
+
+
+def _agents_own() -> dict[str, str]:
+    """The variables of this shell without those of svc: an agent is started elsewhere."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
 
 
 def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
@@ -182,7 +218,7 @@ def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
     from mcp import Client, StdioServerParameters, stdio_client
 
     async def asked(nowhere: TextIO) -> tuple[bool, str]:
-        started = StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))
+        started = StdioServerParameters(command=command[0], args=command[1:], env=_agents_own(), cwd=os.sep)
         with trio.fail_after(MCP_SECONDS):
             async with Client(stdio_client(started, nowhere), mode="legacy") as client:
                 answer = await client.call_tool("my_day")
@@ -194,16 +230,19 @@ def _asked_by_mcp(command: list[str]) -> tuple[bool, str]:
 
 
 def _mcp(again: str, server: dict[str, Any]) -> Finding:
-    """What the agent's server of MCP answers, started as the agent starts it, when one tool is called."""
-    command = server["command"] if isinstance(server["command"], list) else [server["command"], *server["args"]]
+    """What the agent's server of MCP answers, started as its settings say, when one tool is called."""
+    command: list[str] = []
     try:
+        command = (
+            server["command"] if isinstance(server["command"], list) else [server["command"], *server.get("args", ())]
+        )
         is_good, text = _asked_by_mcp(command)
     except Exception as error:  # whatever the library raises: what is wrong is with the server
         why: BaseException = error
         while isinstance(why, BaseExceptionGroup):
             why = why.exceptions[0]
         is_good, text = False, str(why) or "nothing came in time"
-    told = {"command": shlex.join(command), "text": text[:MCP_CHARACTERS_SHOWN], "again": again}
+    told = {"command": shlex.join(command), "text": text[:CHARACTERS_SHOWN], "again": again}
     return found("tools" if is_good else "no_tools", **told)
 
 

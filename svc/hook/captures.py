@@ -21,6 +21,7 @@ AGENTS = ("claude-code", "codex", "gemini")
 PROMPTS = "/v1/prompts"
 RESPONSES = "/v1/prompts/response"
 LOGS = "/v1/logs"
+CHECK = "SvcDoctor"  # no event of an agent: `svc doctor` runs the hooks with it
 CUT = "…[cut]"  # ends a shortened text of a tool's input; the server draws nothing wrong from it
 _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 _KINDS = {
@@ -52,6 +53,8 @@ def captured(
 ) -> Captured | None:
     """None where nothing happened that is captured, or not whole. `last_of`: the prompt that a session is at."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
+    if told.get("hook_event_name") == CHECK:
+        return Captured("check", "", Letter(LOGS, checking(session, at)))
     inside = _id(told, "agent_id")
     if of_review(told):
         return None
@@ -200,6 +203,11 @@ def _moment(told: dict[str, Any]) -> str | None:
 
 def _iso(at: float) -> str:
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"
+
+
+def checking(mark: str | None, at: float) -> dict[str, Any]:
+    """A record that belongs to no session, so that no score knows it."""
+    return log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at)
 
 
 def log_export(program: str, name: str, attributes: Mapping[str, str | None], at: float) -> dict[str, Any]:

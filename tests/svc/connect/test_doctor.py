@@ -15,7 +15,7 @@ from aggregates.times import parse_instant
 from svc.cli import main
 from svc.connect import doctor
 from svc.connect.connections import NotAnswered, Server, StoredConnection, stored
-from svc.connect.doctor import background_codex_since, examine, round_trip
+from svc.connect.doctor import background_codex_since, examine, round_trip, run_hook
 from svc.outward import Answer
 from tests.support.listening import Handler, closed, listening
 from tests.support.process import ROOT, init, serving, svc
@@ -97,6 +97,25 @@ def test_a_clock_that_is_off_or_a_node_that_lags_does_not_make_the_server_look_b
     assert round_trip(cast(Server, OneRecord(ahead)), ahead).level == "ok"
 
 
+@table(
+    ("command", "level", "told"),
+    {
+        "one that is gone": ("/nowhere/svc-hook", "wrong", "not found"),
+        "one that fails without a word": ("false || true", "wrong", "did not arrive"),
+        "one that never ends": ("sleep 60", "wrong", "did not end within"),
+        "one that sends": ("true", "ok", "was read back"),
+    },
+)
+def test_the_hooks_are_run_as_they_were_written(
+    command: str, level: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "READ_BACK_SECONDS", 0)
+    monkeypatch.setattr(doctor, "HOOK_SECONDS", 1 if "sleep" in command else 10)
+    monkeypatch.setattr(Server, "has_record", lambda *_: level == "ok")
+    finding = run_hook(Server(URL, KEY), 0.0, command, "svc connect")
+    assert (finding.level, told in finding.text) == (level, True)
+
+
 def test_hooks_that_codex_was_not_told_to_trust_are_seen(home: Path) -> None:
     """It notes each one in its own settings, by file, event and place."""
     connection = connected("codex")
@@ -160,7 +179,7 @@ def test_a_plugin_is_seen_beside_hooks_and_without_svc(home: Path, monkeypatch: 
 
 
 SETTINGS = '{\n  "model": "opus",\n  "env": {"EDITOR": "vi"}\n}\n'
-SOUND = ["settings", "address", "hooks", "server", "clock", "key", "capture", "outbox"]
+SOUND = ["settings", "address", "hooks", "server", "clock", "key", "capture", "hook", "outbox"]
 
 
 @pytest.mark.process
@@ -171,8 +190,8 @@ def test_doctor_sends_a_record_there_and_back(home: Path, tmp_path: Path) -> Non
     settings.write_text(SETTINGS)
     made = init(tmp_path / "var")
 
-    def connected(url: str, *more: str, key: str = made["key"]) -> str:
-        return svc("connect", "claude-code", "--url", url, "--key", key, *more, check=False).stderr
+    def connected(url: str, *more: str, key: str = made["key"], by: str = "--url") -> str:
+        return svc("connect", "claude-code", by, url, "--key", key, *more, check=False).stderr
 
     def findings() -> Any:
         return msgspec.json.decode(svc("doctor", "--json", check=False).stdout)[0]["findings"]
@@ -197,9 +216,17 @@ def test_doctor_sends_a_record_there_and_back(home: Path, tmp_path: Path) -> Non
         (came,) = [each for each in found if each["what"] == "arrived"]
         assert (came["level"], came["text"][:22]) == ("ok", "prompts of claude-code")
         assert ["prompt_text is blank" in each["text"] for each in found if each["what"] == "refused"] == [True]
+        wrong = connected(server.intake_url, "--mcp", "--api", server.intake_url)
+        assert "That should be the API: --var names the folder" in wrong
+        assert connected(str(tmp_path / "var"), "--mcp", by="--var") == ""
+        (mcp,) = [each for each in findings() if each["what"] == "mcp"]
+        assert (mcp["level"], f"--var {tmp_path / 'var'} --api {server.api_url} answers" in mcp["text"]) == ("ok", True)
         connected(closed(), "--offline")
         done = svc("doctor", check=False)
         assert (done.returncode, "start svc serve there" in done.stdout) == (1, True)
+    connected(str(tmp_path / "var"), "--mcp", "--offline", by="--var")
+    with serving(tmp_path / "var", made["key"]) as server:  # on other ports
+        assert [each["level"] for each in findings() if each["what"] == "mcp"] == ["ok"]
 
 
 _KNOWN = {

@@ -55,6 +55,11 @@ def test_a_run_of_svc_review_is_nobodys_session(field: dict[str, str]) -> None:
     assert heard("codex", None, told("SessionStart", **field)) is None
 
 
+def test_what_the_doctor_asks_goes_the_same_way_and_names_no_session() -> None:
+    letter = capture("claude-code", **told("SvcDoctor"))
+    assert (letter.path, attributes(letter)) == ("/v1/logs", {"event.name": "svc.doctor", "svc.doctor.mark": "s1"})
+
+
 # --- captures ---------------------------------------------------------------------------------------------
 
 
