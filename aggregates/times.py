@@ -103,7 +103,7 @@ def zone_named(name: str) -> ZoneInfo:
 def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, wanted: int) -> tuple[Window, ...]:
     """The last windows, oldest first; the last one holds `now_us`. Days may have 23 or 25 hours."""
     today = local_date(now_us, zone)
-    edges = [midnight_us(_start(name, today, back), zone) for back in range(wanted - 1, -2, -1)]
+    edges = [midnight_us(first_day(name, today, back), zone) for back in range(wanted - 1, -2, -1)]
     return tuple(Window(start, end) for start, end in pairwise(edges))
 
 
@@ -114,7 +114,8 @@ def equal_windows(last: Window, wanted: int) -> tuple[Window, ...]:
     return tuple(Window(start, end) for start, end in pairwise((*edges, last.end_us)))
 
 
-def _start(length: WindowName | Period, day: date, back: int) -> date:
+def first_day(length: WindowName | Period, day: date, back: int = 0) -> date:
+    """Of the day, week or month that holds a day, or of one so many before."""
     match length:
         case "daily" | "day":
             return day - timedelta(days=back)
@@ -192,7 +193,7 @@ _T = TypeVar("_T")
 def buckets(window: Window, period: Period, zone: tzinfo) -> Iterator[Window]:
     """The periods that have a part in the range, in time order, each whole: the first may begin before the range."""
     first = local_date(window.start_us, zone)
-    edges = (midnight_us(_start(period, first, -number), zone) for number in count())
+    edges = (midnight_us(first_day(period, first, -number), zone) for number in count())
     for start_us, end_us in pairwise(edges):
         if start_us >= window.end_us:
             return

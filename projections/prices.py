@@ -76,6 +76,7 @@ class Spent(msgspec.Struct, frozen=True):
             **{name: None if self.unmeasured_requests else in_all for name, (in_all, _) in tokens.items()},
             **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
             **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            "known_cost_usd": self.cost_usd_nano / NANO,
             "request_count": self.requests,
             "priced_requests": self.priced_requests,
         }
@@ -240,10 +241,10 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     """The answer for a window. `names`: everybody who was in the team within it."""
     partial, before_partial = (each.coverage.reason != "complete" for each in (current, previous))
     total, before = (sum(each.spent.values(), Spent()) for each in (current, previous))
-    total_usd, members = _cost_usd(total, partial), []
+    total_usd, members = exact_usd(total, partial=partial), []
     for developer_id in sorted(names, key=lambda each: (names[each], each)):
         spent = current.spent.get(developer_id, Spent())
-        cost_usd = _cost_usd(spent, partial)
+        cost_usd = exact_usd(spent, partial=partial)
         share = cost_usd / total_usd if cost_usd is not None and total_usd else None
         least = spent.least_usd if cost_usd is None and not partial else None
         own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd}
@@ -263,11 +264,11 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         rollup=total.shown_as(Rollup, known=not partial, **rollup),
         members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
         pricing_coverage=total.shown_as(PricingCoverage, known=not partial, ratio=ratio),
-        prev_cost_usd=_cost_usd(before, before_partial),
+        prev_cost_usd=exact_usd(before, partial=before_partial),
     )
 
 
-def _cost_usd(spent: Spent, partial: bool) -> float | None:
+def exact_usd(spent: Spent, *, partial: bool = False) -> float | None:
     """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
     return None if partial or nought_is_doubtful else spent.cost_usd

@@ -45,13 +45,20 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
 class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
     model: str | None  # none where nobody said which model, or whether any, was asked
     requests: int = 0
-    tokens: int = 0
-    reported: bool = False  # no request goes without a token: where none is counted, none was reported
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     cost_usd_nano: int = 0
     unpriced_requests: int = 0
     lower_bound_requests: int = 0
     unmeasured_requests: int = 0
     upper_bound_requests: int = 0
+    reported: bool = False  # no request goes without a token: where none is counted, none was reported
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
 class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
@@ -62,9 +69,6 @@ class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     usage: tuple[ModelUsage, ...]
     unit_prompt_id: str | None  # the id of the prompt that leads its grading unit, where that is another one
     standing: Estimate | None
-
-
-_SUMMED = [name for name in sub_session.SUMMED if not name.endswith("_tokens")]
 
 
 def mask(names: Iterable[verdicts.BooleanName]) -> int:
@@ -96,9 +100,8 @@ def model_totals(turns: Sequence[Turn]) -> list[ModelTotals]:
     totals = [
         ModelTotals(
             model=None if model == UNKNOWN_MODEL else model,
-            tokens=sum(each.tokens for each in own),
             reported=all(each.tokens > 0 and not each.unmeasured_requests for each in own),
-            **{name: sum(getattr(each, name) for each in own) for name in _SUMMED},
+            **{name: sum(getattr(each, name) for each in own) for name in sub_session.SUMMED},
         )
         for model, own in usages.items()
     ]

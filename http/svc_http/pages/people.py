@@ -25,7 +25,7 @@ from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import CAUSES, SAID, STATES
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import audit_file, digest_of, new_link
-from svc_http.routes.scores import spent_by_team, team_of
+from svc_http.routes.teams import spent_by_team, team_of
 from svc_http.routing import Routes, path_id
 
 INVITATION_DAYS = 3

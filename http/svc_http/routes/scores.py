@@ -4,22 +4,19 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone, tzinfo
 from itertools import islice
 from typing import Annotated, Any, Generic, TypeVar, get_args
-from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates import times
 from aggregates.event import Scope
-from aggregates.judging.prompt import language_of
-from aggregates.people.directory import Developer, Organization, Team, stays_in
-from aggregates.reports.prose import Narration, NarrativeRequest
+from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
-from projections.prices import TeamCost, TeamWindow, team_cost
+from projections.cost import Cost, CostBy, CostParts, CostQuery
+from projections.cost import cost as cost_of
 from projections.reader import Reader
-from projections.reports import TeamSummary, own_work, team_day, team_summary, withheld
+from projections.reports import own_work
 from projections.scores import activity, score, skill, throttle
 from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
@@ -36,11 +33,7 @@ RIGHTSIZING_DAYS = 90
 _P = TypeVar("_P")
 _POINTS = params.clamped("points", 12, 52, "How many windows")
 _OFFSETS = {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]}
-_TZ_OFFSET = params.Parameter("tz_offset", _OFFSETS, "The zone of bare dates, in minutes east of UTC.")
-UTC = ZoneInfo("UTC")
-TEAM_ID = params.Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
-_LANG = params.text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
-_SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
+TZ_OFFSET = params.Parameter("tz_offset", _OFFSETS, "The zone of bare dates, in minutes east of UTC.")
 routes = Routes()
 
 
@@ -86,16 +79,32 @@ def _trend(
     async def handler(call: ByKey) -> Trend[_P]:
         zone, period = call.own_zone, params.PERIOD.read(call.query)
         window = call.from_and_to(zone)
-        periods = list(islice(times.buckets(window, period, zone), POINTS_MAX + 1))
-        if len(periods) > POINTS_MAX:
-            why = f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
-            raise HttpError(400, why)
-        points = await call.read(query, window, periods)
+        points = await call.read(query, window, periods_in(window, period, zone))
         return Trend(times.iso(window.start_us), times.iso(window.end_us), period, points)
+
+
+def periods_in(window: Window, period: times.Period, zone: tzinfo) -> list[Window]:
+    """Those that touch the range. Raises `HttpError` 400 where they are too many for one answer."""
+    periods = list(islice(times.buckets(window, period, zone), POINTS_MAX + 1))
+    if len(periods) > POINTS_MAX:
+        why = f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
+        raise HttpError(400, why)
+    return periods
 
 
 _trend("integrity/trend", activity.integrity_trend, "Flags by period.", activity.IntegrityPoint)
 _trend("trivia/trend", activity.trivia_trend, "Trivia by period.", activity.TriviaPoint)
+
+
+_BY = params.choice("by", get_args(CostBy), "day", "What the sums are told apart by.")
+_PARTS = params.choice("parts", get_args(CostParts), "none", "What each of them is told apart by once more.")
+
+
+@routes("GET /v1/score_v3/cost", "What goals cost that began in a range.", (*params.FROM_TO, _BY, _PARTS))
+async def cost(call: ByKey) -> Cost:
+    zone = call.own_zone
+    asked = CostQuery(call.from_and_to(zone), _BY.read(call.query), zone, _PARTS.read(call.query))
+    return await call.read(cost_of, asked)
 
 
 @routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (params.WINDOW,))
@@ -127,28 +136,16 @@ async def peers(call: ByKey) -> Comparison:
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
 
-@routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*params.FROM_TO, _TZ_OFFSET))
+@routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*params.FROM_TO, TZ_OFFSET))
 async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
-    found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
+    found = await call.read(throttle.personal_throttle, call.from_and_to(offset_zone(call.query)))
     if found is None:
         # Trying again would not help, so there is no Retry-After.
         raise HttpError(503, "the range holds more requests than one read may look at; ask for a shorter range")
     return found
 
 
-_TEAM_QUERY = (TEAM_ID, *params.FROM_TO, _TZ_OFFSET)
-
-
-@routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY)
-async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
-    """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
-    zone = _offset_zone(call.query)
-    window, team = call.from_and_to(zone), asked_team(call)
-    stays = stays_in(call.service.directory, team, window, zone)
-    return await call.read(throttle.team_throttle, stays, window)
-
-
-def _offset_zone(query: params.Query) -> timezone:
+def offset_zone(query: params.Query) -> timezone:
     minutes = params.integer(query, "tz_offset") or 0
     least, most = OFFSET_MINUTES
     if not least <= minutes <= most:
@@ -163,58 +160,6 @@ _LAST_DAYS = params.until_now(f"{RIGHTSIZING_DAYS} days ago")
 async def rightsizing(call: ByKey) -> usage.Rightsizing:
     zone = call.own_zone
     return await call.read(usage.rightsizing, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
-
-
-# --- what teams see of themselves: members only ---------------------------------------------------------------
-
-
-@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, params.WINDOW, params.TZ))
-async def cost(call: ByKey) -> TeamCost:
-    name, zone, team = params.WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
-    return await spent_by_team(call, team, times.calendar_windows(name, zone, call.service.now_us(), 2), zone)
-
-
-async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:
-    directory = call.service.directory
-    previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in windows)
-    before, now = await call.service.team_spending(call.scope, (previous, current))
-    developers = (directory.get(Developer, each.developer_id) for each in current.stays)
-    return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
-
-
-@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, params.DATE, _LANG, params.TZ))
-async def daily_summary(call: ByKey) -> TeamSummary:
-    service, zone, team = call.service, call.asked_tz(UTC), asked_team(call)
-    # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.
-    day, language = call.asked_day() or times.local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
-    date = day.isoformat()
-    stays = stays_in(service.directory, team, times.local_day_bounds(day, zone), zone)
-    found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
-    organization, told = service.directory.get(Organization, call.scope.organization_id), Narration("withheld")
-    assert organization is not None, "a caller's organization is there"
-    reason = withheld(found, organization.team_minimum)
-    if reason is None:
-        asked = NarrativeRequest("team", call.scope, str(team.team_id), date, zone.key, language, found.work)
-        told = await service.narrate(asked)
-    return team_summary(team.team_id, date, zone.key, language, found, reason, told)
-
-
-def asked_team(call: ByKey) -> Team:
-    text = call.query.get("team_id")
-    if text is None:
-        raise HttpError(400, "team_id is missing; send the id of one of your teams")
-    try:
-        return team_of(call, UUID(text))
-    except ValueError as error:
-        raise HttpError(400, f"team_id must be a UUID, not {text[: params.SHOWN_CHARACTERS]!r}") from error
-
-
-def team_of(call: ByKey, wanted: UUID) -> Team:
-    """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
-    for team in call.service.directory.teams_of(call.scope):
-        if team.team_id == wanted:
-            return team
-    raise HttpError(404, f"no team {wanted} of yours")
 
 
 # --- ranges of days: files, best prompts, time per task, models per kind of task -----------------------------

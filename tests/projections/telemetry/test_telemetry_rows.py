@@ -185,11 +185,14 @@ def test_files_are_added_up_over_turns() -> None:
     ("usages", "totals"),
     {
         "no request: nothing was reported of nobody": ([], [ModelTotals(None)]),
-        "one token": ([usage("opus", output_tokens=1)], [ModelTotals("opus", 1, 1, True)]),
-        "none in one turn": ([usage("opus"), usage("opus", output_tokens=1)], [ModelTotals("opus", 2, 1)]),
+        "one token": ([usage("opus", output_tokens=1)], [ModelTotals("opus", 1, output_tokens=1, reported=True)]),
+        "none in one turn": (
+            [usage("opus"), usage("opus", output_tokens=1)],
+            [ModelTotals("opus", 2, output_tokens=1)],
+        ),
         "tokens of all kinds; a model that nobody named has no name": (
             [usage("unknown", unpriced_requests=1), ModelUsage("opus", 2, 3, 4, 5, 6, 7, 0, 1)],
-            [ModelTotals(None, 1, unpriced_requests=1), ModelTotals("opus", 2, 18, True, 7, 0, 1)],
+            [ModelTotals(None, 1, unpriced_requests=1), ModelTotals("opus", 2, 3, 4, 5, 6, 7, 0, 1, reported=True)],
         ),
     },
 )

@@ -156,3 +156,55 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
         assert (await api.get(f"{COST}&{query}")).json["rollup"]["costUsd"] == spent, query
     carried_out(house, EndTeam(team_id=CORE))
     assert (await api.get(COST)).status == 404
+
+
+# --- week by week ---------------------------------------------------------------------------------------------
+
+TREND = f"/v1/team/trend?team_id={CORE}&from=2026-01-07&to=2026-01-13"
+OUTCOMES_OF_A_WEEK = ("reached", "undecided", "notReached", "repeated", "goingOn", "notCounted")
+
+
+async def test_weeks_add_up_and_days_of_few_are_not_told(house: House, api: Caller) -> None:
+    """Whole weeks that touch the range. Two were at work on Monday, one on Tuesday, and one in the other week."""
+    works(house, ANA_SCOPE, "a", LOGIN)
+    works(house, BEN_SCOPE, "b", ROUNDING, MONDAY + 11 * HOUR)
+    works(house, BEN_SCOPE, "c", "thanks", MONDAY + 12 * HOUR)
+    works(house, BEN_SCOPE, "d", LOGIN, MONDAY + DAY + HOUR)
+    works(house, BEN_SCOPE, "e", ROUNDING, MONDAY + 7 * DAY + HOUR)
+    house.passes(MONDAY + 9 * DAY)
+    found = described(await api.get(TREND), "GET", TREND)
+    first, second = found["weeks"]
+    assert (found["isPartial"], first["weekStart"], second["weekStart"]) == (False, "2026-01-05", "2026-01-12")
+    assert (first["begun"], first["membersActive"], first["onOtherDays"]) == (4, 2, 1)
+    assert sum(first[name] for name in OUTCOMES_OF_A_WEEK) + first["onOtherDays"] == first["begun"]
+    assert (second["begun"], second["onOtherDays"], second["membersActive"]) == (1, 1, 1)
+    assert {second[name] for name in (*OUTCOMES_OF_A_WEEK, "unclassified")} == {None}
+    carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=3))
+    assert (await api.get(TREND)).json["weeks"][0]["reached"] is None
+
+
+async def test_a_week_costs_what_team_cost_says(house: House, api: Caller) -> None:
+    spends(house, ANA_SCOPE, NOW_US - DAY)
+    spends(house, BEN_SCOPE, MIDNIGHT - HOUR, cost_usd_nano=3 * CENT)
+    spends(house, ANA_SCOPE, NOW_US - 7 * DAY, cost_usd_nano=8 * CENT)
+    *_, before, now = (await api.get(f"/v1/team/trend?team_id={CORE}")).json["weeks"]
+    cost = (await api.get(COST)).json
+    assert (now["costUsd"], before["costUsd"]) == (cost["rollup"]["costUsd"], cost["prevCostUsd"]) == (0.04, 0.08)
+    assert now["requestCount"] == cost["rollup"]["requestCount"]
+    spends(house, ANA_SCOPE, NOW_US - HOUR, cost_usd_nano=None)
+    now = (await api.get(f"/v1/team/trend?team_id={CORE}")).json["weeks"][-1]
+    assert (now["costUsd"], now["lowerBoundCostUsd"]) == (None, 0.04)
+
+
+async def test_a_trend_is_of_members_and_of_a_range_that_can_be_shown(house: House, api: Caller) -> None:
+    assert (await api.using(bearer(EVE_KEY)).get(TREND)).status == 404, "she is in no such team"
+    for words, status in (
+        ("from=2036-01-01&to=2036-02-01", 200),
+        ("from=2016-01-01&to=2026-01-01", 200),
+        ("from=1970-01-01&to=9000-01-01", 400),
+        ("from=2026-02-01&to=2026-01-01", 400),
+    ):
+        answer = await api.get(f"/v1/team/trend?team_id={CORE}&{words}")
+        assert answer.status == status, words
+        if status == 200:
+            assert {week["begun"] for week in answer.json["weeks"]} == {0}

@@ -1,0 +1,189 @@
+"""What a developer's goals cost, summed in one place for pages, terminal, MCP, reports and the API.
+
+A goal counts in the period in which it began, with all its requests.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.sub_sessions.sub_session import SUMMED
+from aggregates.times import US_PER_MINUTE, Period, Window, first_day, iso, local_date
+from projections.derive.sub_session_rows import ModelTotals
+from projections.prices import Spent
+from projections.reader import Reader, bound, unpack
+from projections.sub_sessions.listing import with_agents
+from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, select, started_in
+
+GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
+DEAREST_MAX = 5
+SLOT_US = 15 * US_PER_MINUTE  # zones differ from UTC by whole quarters: none lies in two days of any
+FAILED = ("not_reached", "repeated")
+
+_S = TypeVar("_S", bound=msgspec.Struct)
+CostBy = Literal["day", "week", "month", "model", "project", "outcome", "agent"]
+CostParts = Literal["none", "model", "project"]
+
+
+class CostSums(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over the requests of goals. Null where more goals began than one read may look at."""
+
+    goals: int | None  # one that several models worked on counts for each of them
+    requests: int | None
+    priced_requests: int | None
+    unpriced_requests: int | None
+    lower_bound_requests: int | None  # of the priced ones: those that may have cost more
+    upper_bound_requests: int | None  # of the priced ones: those that may have cost less
+    unmeasured_requests: int | None  # whose tokens nobody told; where there are any, the token sums are null
+    cost_usd: float | None  # null where a request has no price
+    known_cost_usd: float | None  # of the priced requests
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    total_tokens: int | None
+
+
+class CostPart(CostSums, frozen=True, kw_only=True):
+    key: str | None  # null where nobody told it
+    name: str | None  # as a person reads it
+
+
+class CostGroup(CostPart, frozen=True, kw_only=True):
+    """Of a day, week or month the key is its first day."""
+
+    parts: list[CostPart]  # the same sums by model or project, where they were asked for; the dearest first
+
+
+class DearGoal(msgspec.Struct, frozen=True, kw_only=True):
+    score_v3_sub_session_id: str
+    title: str | None
+    outcome: str
+    started_at: str
+    cost_usd: float | None
+    unpriced_requests: int
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True, rename={"from_time": "from"}):
+    """What the goals cost that began in a range."""
+
+    from_time: str
+    to: str
+    by: CostBy
+    is_partial: bool  # whether more goals began than one read may look at; every sum is null then
+    total: CostSums
+    not_reached: CostSums  # the part of it that went to goals not reached, or repeated
+    groups: list[CostGroup]  # periods in time order, without those in which no goal began; else the dearest first
+    dearest: list[DearGoal]
+
+
+class CostQuery(msgspec.Struct, frozen=True):
+    window: Window
+    by: CostBy
+    zone: ZoneInfo  # whose days, weeks and months they are
+    parts: CostParts = "none"
+
+
+class _Goal(NamedTuple):
+    started_us: int
+    outcome: str
+    agent: str | None
+    project: str | None
+    models: bytes
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self.goals, self.spent = 0, Spent()
+
+    def add(self, spent: Spent, goals: int = 1) -> None:
+        self.goals += goals
+        self.spent += spent
+
+    def shown_as(self, kind: type[_S], *, known: bool, **more: object) -> _S:
+        return self.spent.shown_as(kind, known=known, goals=self.goals if known else None, **more)
+
+
+def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
+    query = (
+        f"SELECT s.started_us, {OUTCOME}, NULL, NULL, s.models {started_in()} ORDER BY s.started_us DESC LIMIT :limit"
+    )
+    rows = reader.db.execute(query, bound(scope, asked.window, limit=GOALS_READ_MAX + 1)).fetchall()
+    known = len(rows) <= GOALS_READ_MAX
+    total, failed = _Sum(), _Sum()
+    groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
+    parts: defaultdict[str | None, defaultdict[str | None, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    key_of, part_of = _keys(asked.by, asked.zone), _keys(asked.parts, asked.zone)
+    for goal in map(_Goal._make, rows if known else ()):
+        for number, (model, spent) in enumerate(_spent(goal.models)):
+            key, is_first = key_of(goal, model), int(number == 0)
+            total.add(spent, is_first)
+            if goal.outcome in FAILED:
+                failed.add(spent, is_first)
+            groups[key].add(spent, 1 if asked.by == "model" else is_first)
+            if asked.parts != "none":
+                parts[key][part_of(goal, model)].add(spent, 1 if "model" in (asked.by, asked.parts) else is_first)
+    shown = [
+        each.shown_as(CostGroup, known=known, key=key, name=key, parts=_dearest_first(parts[key]))
+        for key, each in groups.items()
+    ]
+    return Cost(
+        from_time=iso(asked.window.start_us),
+        to=iso(asked.window.end_us),
+        by=asked.by,
+        is_partial=not known,
+        total=total.shown_as(CostSums, known=known),
+        not_reached=failed.shown_as(CostSums, known=known),
+        groups=sorted(shown, key=_by_time if asked.by in get_args(Period) else _by_cost),
+        dearest=[_shown(row) for row in dearest(reader, scope, asked.window, DEAREST_MAX)],
+    )
+
+
+def _keys(by: CostBy | CostParts, zone: ZoneInfo) -> Callable[[_Goal, str | None], str | None]:
+    @cache
+    def period_at(slot: int) -> str:
+        return first_day(cast(Period, by), local_date(slot * SLOT_US, zone)).isoformat()
+
+    match by:
+        case "day" | "week" | "month":
+            return lambda goal, _: period_at(goal.started_us // SLOT_US)
+        case "model":
+            return lambda _, model: model
+        case "none":
+            return lambda _, __: None
+        case _:
+            return lambda goal, _: cast(str | None, getattr(goal, by))
+
+
+def _spent(models: bytes) -> Iterator[tuple[str | None, Spent]]:
+    """What a goal spent on each model."""
+    for each in unpack(models, list[ModelTotals]):
+        yield each.model, Spent(**{name: getattr(each, name) for name in SUMMED})
+
+
+def _by_time(group: CostPart) -> Any:
+    return group.key
+
+
+def _by_cost(group: CostPart) -> Any:
+    """The dearest first; those without any price last."""
+    return -(group.known_cost_usd or 0), -(group.requests or 0), group.key or ""
+
+
+def _dearest_first(sums: Mapping[str | None, _Sum]) -> list[CostPart]:
+    return sorted((each.shown_as(CostPart, known=True, key=key, name=key) for key, each in sums.items()), key=_by_cost)
+
+
+def _shown(row: SubSessionRow) -> DearGoal:
+    return row.shown_as(DearGoal)
+
+
+def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
+    """Those with the highest cost, as far as their requests have a price."""
+    where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
+    return with_agents(reader, select(reader, scope, where, window, limit=limit))

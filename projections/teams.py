@@ -1,0 +1,157 @@
+"""What a team did and spent, week by week. How work came out is told of days on which enough were at it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import date, tzinfo
+from functools import cache
+from itertools import chain
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.people.directory import Stay
+from aggregates.times import Window, local_date
+from projections.cost import SLOT_US
+from projections.prices import COUNTS, SUMS, Spent, exact_usd, told_by_responses
+from projections.reader import Reader, bound, json_array
+from projections.sub_sessions.rows import OUTCOME, SETTLED, started_in
+
+GOALS_READ_MAX = 50_000  # of more no count is told, and of more requests no cost
+REQUESTS_READ_MAX = 100_000
+_OUTCOMES = {
+    "reached": "reached",
+    "undecided": "undecided",
+    "not_reached": "not_reached",
+    "repeated": "rework",
+    "going_on": "live",
+    "not_counted": "not_counted",
+}
+
+
+class TeamWeek(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One week from its Monday on. The six outcomes and `onOtherDays` add up to `begun`."""
+
+    week_start: date
+    members_active: int | None
+    begun: int | None
+    reached: int | None  # null, as the other outcomes, where on no day of it enough members were at work
+    undecided: int | None
+    not_reached: int | None
+    repeated: int | None
+    going_on: int | None
+    not_counted: int | None
+    unclassified: int | None  # among those that do not count
+    on_other_days: int | None  # begun on days with fewer members at work; how these came out is not told
+    cost_usd: float | None  # of the requests of the week; null where it is not known whole
+    lower_bound_cost_usd: float | None  # what is known of it then
+    request_count: int | None
+
+
+class TeamTrend(msgspec.Struct, frozen=True, kw_only=True, rename={"team_id": "teamId", "is_partial": "isPartial"}):
+    """The whole weeks that touch a range, oldest first. Where `isPartial`, counts or costs are null."""
+
+    team_id: UUID
+    timezone: str
+    is_partial: bool
+    weeks: list[TeamWeek]
+
+
+class TeamQuery(NamedTuple):
+    weeks: Sequence[Window]
+    stays: Sequence[Sequence[Stay]]  # of each week, those in the team
+    zone: tzinfo
+    team_minimum: int
+
+
+class _Begun(NamedTuple):
+    developer_id: UUID
+    day: date
+    outcome: str
+    is_unclassified: bool
+
+
+def team_weeks(reader: Reader, scope: Scope, asked: TeamQuery) -> tuple[list[TeamWeek], bool]:
+    """One for each week; and whether figures are missing. The stays are of the scope's organization."""
+    begun, spent = _begun(reader, scope, asked), _spent(reader, scope, asked)
+    shown = [
+        TeamWeek(
+            week_start=local_date(week.start_us, asked.zone),
+            **_counts(None if begun is None else begun[number], asked.team_minimum),
+            **_costs(None if spent is None else spent[number]),
+        )
+        for number, week in enumerate(asked.weeks)
+    ]
+    return shown, begun is None or spent is None
+
+
+def _begun(reader: Reader, scope: Scope, asked: TeamQuery) -> list[list[_Begun]] | None:
+    """None where more were begun than one read may look at."""
+    query = (
+        f"SELECT s.started_us / {SLOT_US}, {OUTCOME}, {SETTLED} AND s.floor_passed AND s.intent IS NULL "
+        f"{started_in()} LIMIT :limit"
+    )
+    day_at = cache(lambda slot: local_date(slot * SLOT_US, asked.zone))
+    found, left = list[list[_Begun]](), GOALS_READ_MAX
+    for stays in asked.stays:
+        found.append([])
+        for stay in stays:
+            whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
+            rows = reader.db.execute(query, bound(whose, days, limit=left + 1))
+            found[-1] += [_Begun(stay.developer_id, day_at(slot), *told) for slot, *told in rows]
+        left -= len(found[-1])
+        if left < 0:
+            return None
+    return found
+
+
+def _counts(begun: Sequence[_Begun] | None, minimum: int) -> dict[str, Any]:
+    names = ("members_active", "begun", *_OUTCOMES, "unclassified", "on_other_days")
+    if begun is None:
+        return dict.fromkeys(names)
+    by_day: defaultdict[date, list[_Begun]] = defaultdict(list)
+    for each in begun:
+        by_day[each.day].append(each)
+    told = [day for day in by_day.values() if len({each.developer_id for each in day}) >= minimum]
+    of = Counter(each.outcome for each in chain(*told))
+    counts: dict[str, Any] = {"members_active": len({each.developer_id for each in begun}), "begun": len(begun)}
+    if begun and not told:
+        return dict.fromkeys(names) | counts | {"on_other_days": len(begun)}
+    counts |= {name: of[outcome] for name, outcome in _OUTCOMES.items()}
+    counts["unclassified"] = sum(each.is_unclassified for each in chain(*told))
+    return counts | {"on_other_days": len(begun) - sum(map(len, told))}
+
+
+_REQUESTS = (
+    "WITH stays(week, developer_id, start_us, end_us) AS MATERIALIZED "
+    "(SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:stays)) "
+    "SELECT {} FROM stays s CROSS JOIN requests r ON r.developer_id = s.developer_id AND r.at_us >= s.start_us "
+    f"AND r.at_us < s.end_us AND r.organization_id = :organization AND {COUNTS} "
+)
+
+
+def _spent(reader: Reader, scope: Scope, asked: TeamQuery) -> list[Spent] | None:
+    """None where more was asked than one read may look at."""
+    places = [(number, stay) for number, stays in enumerate(asked.stays) for stay in stays]
+    stays = json_array([(number, stay.developer_id, stay.start_us, stay.end_us) for number, stay in places])
+    values = {"stays": stays, "organization": str(scope.organization_id), "most": REQUESTS_READ_MAX + 1}
+    (count,) = reader.db.execute(f"SELECT count(*) FROM ({_REQUESTS.format('1')} LIMIT :most)", values).fetchone()
+    if count > REQUESTS_READ_MAX:
+        return None
+    spent = [Spent()] * len(asked.weeks)
+    for number, *sums in reader.db.execute(_REQUESTS.format(f"s.week, {SUMS}") + "GROUP BY s.week", values):
+        spent[number] += Spent.of(sums)
+    for number, stay in places:
+        whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
+        for _, _, told in told_by_responses(reader.db, whose, days):
+            spent[number] += told
+    return spent
+
+
+def _costs(spent: Spent | None) -> dict[str, Any]:
+    if spent is None:
+        return dict.fromkeys(("cost_usd", "lower_bound_cost_usd", "request_count"))
+    cost_usd = exact_usd(spent)
+    least_usd = spent.least_usd if cost_usd is None else None
+    return {"cost_usd": cost_usd, "lower_bound_cost_usd": least_usd, "request_count": spent.requests}
