@@ -185,6 +185,7 @@ def _agentsview(
     archive = agentsview.Archive((file or agentsview.default_file()).expanduser())
     destination = Whose(settings, **whose)
     destination.check(context)
+    began = datetime.now()
     while True:
         try:
             chosen = archive.chosen(agent, since, every=every, quiet_before_us=time.time_ns() // 1_000 - QUIET_US)
@@ -202,7 +203,7 @@ def _agentsview(
         with suppress(KeyboardInterrupt):
             time.sleep(WATCH_SECONDS)
             continue
-        return None
+        return say(f"stopped; sessions read since {began:%H:%M}: {len(archive.read):,}")
 
 
 def _show_each(missing: Sequence[TornLine], reports: dict[str, ImportReport]) -> None:

@@ -22,7 +22,7 @@ from aggregates.capture.events import GATHERED
 from aggregates.event import Mendable
 from aggregates.records.record import OF_SUB_AGENT, USD_MAX, Count
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.agents import SYNTHETIC_MODEL, call_arguments
+from aggregates.telemetry.agents import SYNTHETIC_MODEL, call_arguments, called
 from aggregates.telemetry.draft import Exchange, TypedPrompt, beside
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
@@ -124,8 +124,10 @@ class Archive:
         self.file = file
         self.missing: list[TornLine] = []  # columns, by name
         self._selects: dict[type[msgspec.Struct], str] = {}
-        self._seen: dict[str, tuple[object, int, int | None]] = {}
-        """How far a session was read: its revision, until when it is finished, the last moment of what may go on."""
+        self.read: dict[str, tuple[object, int]] = {}
+        """By session its revision, unless something may go on, and until when it was read."""
+        self._known: dict[str, Session] = {}
+        self._family = frozenset[str]()  # those that have a parent, and the parents
         if not file.is_file():
             raise NoArchive(f"there is no file {file}: AgentsView makes it, or name another")
         with self.opened() as db:
@@ -141,7 +143,10 @@ class Archive:
                 if there:
                     columns = ", ".join(_column(kind, field.name, field not in gone) for field in fields)
                     self._selects[kind] = f"SELECT {columns} FROM {table} "
-            if _is_cut(file) and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            (page_bytes,), (pages,) = (db.execute(f"PRAGMA {told}").fetchone() for told in ("page_size", "page_count"))
+            # While a checkpoint is written it may be short for a moment.
+            is_short = file.stat().st_size < page_bytes * pages
+            if is_short and db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise NoArchive(f"{file} is cut off: copy it again, while AgentsView does not run")
 
     @contextmanager
@@ -173,52 +178,50 @@ class Archive:
         with self.opened() as db:
             found = [msgspec.convert(row, Session, strict=False) for row in self.rows(db, Session)]
         found.sort(key=lambda each: (each.by_agent, bool(each.parent_session_id), each.begins, each.id))
-        known, from_us = {each.id: each for each in found}, 0 if since is None else int(since.timestamp() * 1_000_000)
-        by_agent: dict[str, list[Session]] = {}
+        self._known = {each.id: each for each in found}
+        families = ((each.id, each.parent_session_id) for each in found if each.parent_session_id)
+        self._family = frozenset(name for family in families for name in family)
+        by_agent, from_us = dict[str, list[Found]](), 0 if since is None else int(since.timestamp() * 1_000_000)
         for each in found:
             wanted = agent in (each.agent, each.source) if agent else every or each.source not in READ_ITSELF
-            if wanted and not each.deleted_at and microseconds(each.ended_at or each.begins) >= from_us:
-                revision, _, open_us = self._seen.get(each.id, (self, 0, None))
-                if revision != each.transcript_revision or (open_us is not None and open_us <= quiet_before_us):
-                    by_agent.setdefault(each.source, []).append(each)
-        family = frozenset(name for each in found if (parent := each.parent_session_id) for name in (each.id, parent))
-        return [Sessions(name, self, some, known, family, quiet_before_us) for name, some in sorted(by_agent.items())]
+            wanted = wanted and not each.deleted_at and microseconds(each.ended_at or each.begins) >= from_us
+            revision, _ = self.read.get(each.id, (None, 0))
+            if wanted and (revision is None or revision != each.transcript_revision):
+                opened = partial(self._open, each, quiet_before_us)
+                by_agent.setdefault(each.source, []).append(Found(each.id, opened))
+        return [Sessions(*some) for some in sorted(by_agent.items())]
 
-    def unread(self, session: Session, exchanges: Iterator[Exchange], quiet_before_us: int) -> Iterator[Exchange]:
+    def _open(self, session: Session, quiet_before_us: int, seen: Memory) -> tuple[Reader, Iterator[Exchange]] | None:
+        if REVIEW_MARK in (session.cwd or ""):
+            return None
+        root = session
+        for _ in range(_PARENTS_MAX):
+            root = self._known.get(root.parent_session_id or "", root) if root.by_agent else root
+        # What stands alone repeats nothing of others, and is forgotten when it is read.
+        seen = seen if session.id in self._family else Memory()
+        reader = SessionReader(self, session, root.agent_session, seen)
+        return reader, self._unread(session, reader.exchanges(), quiet_before_us)
+
+    def _unread(self, session: Session, exchanges: Iterator[Exchange], quiet_before_us: int) -> Iterator[Exchange]:
         """What came after that which was read before; noted only when all of it was taken."""
-        _, before_us, _ = self._seen.get(session.id, (None, -1, None))
-        until_us, open_us = 0, None
+        _, before_us = self.read.get(session.id, (None, -1))
+        until_us, revision = 0, session.transcript_revision
         for exchange in exchanges:
             quiet = exchange.finished or exchange.last_us <= quiet_before_us
-            until_us, open_us = (exchange.last_us, None) if quiet else (until_us, exchange.last_us)
+            until_us, revision = (exchange.last_us, revision) if quiet else (until_us, None)
             if exchange.last_us > before_us:
                 yield exchange
-        self._seen[session.id] = session.transcript_revision, until_us, open_us
+        self.read[session.id] = revision, until_us
 
 
 class Sessions(NamedTuple):
     """An archive's sessions of one agent, to be imported as files are."""
 
     source: str
-    archive: Archive
-    sessions: Sequence[Session]
-    known: dict[str, Session]  # all of the archive, by id
-    family: frozenset[str]  # those that have a parent, and the parents
-    quiet_before_us: int
+    sessions: list[Found]
 
     def found(self, _: Sequence[Path], /) -> list[Found]:
-        return [Found(each.id, partial(self._open, each)) for each in self.sessions]
-
-    def _open(self, session: Session, seen: Memory) -> tuple[Reader, Iterator[Exchange]] | None:
-        if REVIEW_MARK in (session.cwd or ""):
-            return None
-        root = session
-        for _ in range(_PARENTS_MAX):
-            root = self.known.get(root.parent_session_id or "", root) if root.by_agent else root
-        # What stands alone repeats nothing of others, and is forgotten when it is read.
-        seen = seen if session.id in self.family else Memory()
-        reader = SessionReader(self.archive, session, root.agent_session, seen)
-        return reader, self.archive.unread(session, reader.exchanges(), self.quiet_before_us)
+        return self.sessions
 
 
 class SessionReader(Reader):
@@ -228,6 +231,7 @@ class SessionReader(Reader):
         self._source = session.source
         self._last_us = microseconds(session.begins)  # of what has no time the order alone is known
         self._sums: list[Any] = []
+        self._tells_usage = False
         self._rows: Callable[..., Iterator[dict[str, Any]]]
 
     def exchanges(self) -> Iterator[Exchange]:
@@ -235,6 +239,8 @@ class SessionReader(Reader):
             self._rows = partial(self._archive.rows, db)
             sums = self._rows(Usage, "WHERE session_id = ? ORDER BY id", self._row.id)
             self._sums = whole_sums([fitted(row, Usage, self.pass_over) for row in sums])
+            told = self._rows(Message, "WHERE session_id = ? AND token_usage LIKE '{%' LIMIT 1", self._row.id)
+            self._tells_usage = bool(self._sums) or any(told)
             for row in self._rows(Message, "WHERE session_id = ? ORDER BY ordinal", self._row.id):
                 self.lines += 1
                 try:
@@ -319,8 +325,8 @@ class SessionReader(Reader):
     def _asked(self, message: Any, name: str, at_us: int, aside: bool) -> None:
         """Its request. Where nothing tells the tokens they are unknown, and so is the cost."""
         usage, request_id = json_object(message.token_usage), message.claude_request_id or None
-        if not usage and self._sums:
-            return
+        if not usage and self._tells_usage:
+            return  # one of several messages of a request, or a sum tells it
         key = f"{message.claude_message_id or name}:{request_id or ''}"
         if self._source != CLAUDE_CODE:
             key = request_id = GATHERED + name
@@ -343,7 +349,8 @@ class SessionReader(Reader):
     def _called(self, call: Any, made: ToolCall, results: Sequence[Any]) -> ToolCall:
         if tool_effect(made.name) == "other":
             made.name = _TOOLS.get(call.category or "", made.name)  # AgentsView knows the tools of more agents
-        effect, made.arguments = tool_effect(made.name), call_arguments(call.input_json)
+        made.name, made.arguments = called(made.name, call_arguments(call.input_json))
+        effect = tool_effect(made.name)
         texts = [each.content for each in results if each.content] or [call.result_content or ""]
         if self._source == CLAUDE_CODE and texts[-1].lstrip().startswith(REJECTED):
             made.reject()
@@ -374,14 +381,6 @@ def _column(kind: type[msgspec.Struct], name: str, there: bool) -> str:
         edges = f"substr({name}, 1, {_EDGE_CHARACTERS}) || substr({name}, -{_EDGE_CHARACTERS})"
         return f"iif(length({name}) > {2 * _EDGE_CHARACTERS}, {edges}, {name}) AS {name}"
     return name
-
-
-def _is_cut(file: Path) -> bool:
-    """Whether it is shorter than its head says; while a checkpoint is written it may be so for a moment."""
-    with file.open("rb") as stream:
-        head = stream.read(32)
-    page_bytes, pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
-    return file.stat().st_size < (65_536 if page_bytes == 1 else page_bytes) * pages
 
 
 def default_file() -> Path:

@@ -18,7 +18,7 @@ from svc.importing.importer import QUIET_US, import_into
 from tests.support.basics import ANA, named
 from tests.support.facts import Placed, project
 from tests.support.imported import NEXT_DAY_US, Actor, destination_of, run, shown
-from tests.support.rollouts import THREAD, meta, turn, write
+from tests.support.rollouts import PATCH, THREAD, meta, turn, write
 
 SQL = (Path(__file__).parent / "agentsview.sql").read_text()
 QUIET = 1 << 62
@@ -184,19 +184,22 @@ async def test_an_open_exchange_is_read_again_when_it_is_quiet(file: Path) -> No
     archive, actor = Archive(file), Actor(now_us=NEXT_DAY_US * 2)
     last_us = next(each.last_us for each in read(Archive(file), "goose"))
     await imported(archive, actor, "goose", now_us=last_us + QUIET_US - 1)
-    assert archive.chosen("goose", None, every=True, quiet_before_us=last_us - 1) == []
+    assert await imported(archive, actor, "goose", now_us=last_us + QUIET_US - 1) == 0
     assert await imported(archive, actor, "goose", now_us=last_us + QUIET_US + 1_000_000_000_000) > 0
 
 
+IN_SQL = PATCH.replace("\n", "\\n")
 AS_CODEX = f"""
 INSERT INTO sessions (id, project, machine, agent, started_at) VALUES ('codex:{THREAD}', 'shop', 'm1', 'codex',
     '2026-03-02T10:00:00Z');
 INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, model, token_usage) VALUES
 (900, 'codex:{THREAD}', 0, 'user', 'fix the login', '2026-03-02T10:00:10Z', '', ''),
 (901, 'codex:{THREAD}', 1, 'assistant', '[Bash]', '2026-03-02T10:00:13Z', 'gpt-5', '{{"input_tokens":400}}'),
-(902, 'codex:{THREAD}', 2, 'assistant', 'Fixed 1.', '2026-03-02T10:00:16Z', 'gpt-5', '{{"input_tokens":400}}');
+(902, 'codex:{THREAD}', 2, 'assistant', 'Half.', '2026-03-02T10:00:15Z', 'gpt-5', ''),
+(903, 'codex:{THREAD}', 3, 'assistant', 'Fixed 1.', '2026-03-02T10:00:16Z', 'gpt-5', '{{"input_tokens":400}}');
 INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
-(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_s1', '{{"cmd":"pytest -q"}}', 0);
+(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_p1', '{{"cmd":["apply_patch","{IN_SQL}"]}}', 0),
+(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_s1', '{{"cmd":"pytest -q"}}', 1);
 """
 
 
@@ -217,8 +220,10 @@ async def test_a_session_that_its_own_reader_reads_too_is_one(
     turns = session_turns(db, THREAD, 0)
     requests = db.execute("SELECT count(*), sum(input_tokens) FROM requests WHERE superseded = 0").fetchone()
     own = "own" in order
-    assert [each.work.tool_calls for each in turns] == [2 if own else 1]
-    assert requests == ((3, 1200) if own else (2, 800))
+    assert [each.work.tool_calls for each in turns] == [2]
+    assert requests == ((3, 1200) if own else (2, 800)), "a message without usage is part of the request before it"
+    patch, _ = drafts(read(Archive(file), "codex"), "tool")
+    assert (patch.record.tool, patch.path) == ("apply_patch", "src/login.py")
 
 
 AS_COPILOT = """
