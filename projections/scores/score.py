@@ -10,7 +10,16 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
-from aggregates.times import UNTIMED_US, US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
+from aggregates.times import (
+    INSTANT_MAX_US,
+    UNTIMED_US,
+    US_PER_SECOND,
+    AskedWindow,
+    Window,
+    WindowName,
+    iso,
+    local_date,
+)
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
@@ -243,11 +252,17 @@ def tally(reader: Reader, scope: Scope, window: Window) -> Tally:
 
 def newest_at(reader: Reader, scope: Scope) -> str | None:
     """When the newest sub-session of a developer began, in whatever window."""
-    query = (
-        "SELECT max(started_us) FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer"
-    )
-    found = reader.db.execute(query, bound(scope)).fetchone()[0]
-    return None if found is None else iso(found)
+    _, newest_us = first_and_last(reader, scope, Window(0, INSTANT_MAX_US))
+    return None if newest_us is None else iso(newest_us)
+
+
+def first_and_last(reader: Reader, scope: Scope, window: Window) -> tuple[int | None, int | None]:
+    """When the oldest and the newest sub-session of a window began."""
+    # Each by itself is the first row of an index; both in one query would read all rows.
+    of_window = f"FROM sub_sessions s WHERE organization_id = :organization AND developer_id = :developer {IN_RANGE}"
+    query = f"SELECT (SELECT min(started_us) {of_window}), (SELECT max(started_us) {of_window})"
+    oldest_us, newest_us = reader.db.execute(query, bound(scope, window)).fetchone()
+    return oldest_us, newest_us
 
 
 def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:

@@ -22,7 +22,7 @@ PAGES = [
     "/",
     "/?days=7",
     "/goals?days=all",
-    "/not-counted?days=all",
+    "/goals?days=all&outcome=not_counted",
     "/habits?days=all",
     "/limits?days=90",
     "/cost?days=all",

@@ -36,6 +36,7 @@ def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> No
     assert cookie["value"] != "chosen-by-somebody"
     stolen = _cookie([cookie])
     assert httpx.get(running.api, headers=stolen).status_code == 200
+    page.locator(".top .menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     assert httpx.get(running.api, headers=stolen).status_code == 303
     context.close()

@@ -74,11 +74,10 @@ async def test_a_calendar_month_is_told_whole(house: House, api: Caller, people:
         assert [row[0] for row in _rows(answer, "Work by day")] == days
         for path in ("/cost", "/limits"):
             assert f'aria-current="true">{label}</a>' in (await _page(api, f"{path}?days={month}")).body.decode()
-    assert (await _page(api, "/cost?days=2026-06")).status == 400
 
 
 @pytest.mark.usefixtures("people")
-@pytest.mark.parametrize(("path", "status"), [("/team?days=90", 400), ("/team?team=x", 404), ("/team?days=x", 400)])
+@pytest.mark.parametrize(("path", "status"), [("/team?team=x", 404), ("/team?days=x", 400)])
 async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) -> None:
     assert (await _page(api, path)).status == status
 

@@ -6,7 +6,7 @@ for 127.0.0.1, whatever their port, so a change is taken only from a page of thi
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -19,7 +19,7 @@ from aggregates.people.directory import Developer, SignIn
 from aggregates.people.entry import ADDRESS, DEVELOPER, Principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, accepted, check_content_type
-from svc_http.pages import rendering
+from svc_http.pages import period, rendering
 from svc_http.pages.words import SAID
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
@@ -52,10 +52,9 @@ class BySignIn(ByKey, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
         teams = self.service.directory.teams_of(self.scope)
-        nav = [*NAV]
-        nav += [("/team", "Team")] if teams else []
-        nav += [("/operator/people", "People")] if self.caller.role == "owner" else []
-        return await _framed(self, name, status, {"me": self.developer, "teams": teams, "nav": nav} | values)
+        menu = MENU if self.caller.role == "owner" else MENU[:1]
+        head = {"me": self.developer, "teams": teams, "nav": NAV, "menu": menu}
+        return await _framed(self, name, status, head | values)
 
 
 class ByOperator(Call, frozen=True):
@@ -88,27 +87,36 @@ class ByOperator(Call, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         if self.owner is not None:
             return await self.owner.show(name, status, **values)
-        me = {"display_name": "Operator"}
-        return await _framed(self, name, status, {"me": me, "is_operator": True, "nav": OPERATOR_NAV} | values)
+        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": OPERATOR_NAV, "menu": ()}
+        return await _framed(self, name, status, head | values)
 
 
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
+    sent = [*call.query.items()]
     frame = {
         "is_operator": False,
         "teams": [],
         "zone": call.own_zone,
         "path": call.request.path,
+        # The period goes along with every link of the head; what else narrows the page, with every link of the period.
+        "kept": urlencode([each for each in sent if each[0] in period.NAMES]),
+        "narrowed": [each for each in sent if each[0] not in (*period.NAMES, *_OF_ONE_PAGE)],
         "version": call.service.settings.version,
         "said": SAID.said.get(call.query.get("said", "")),
     }
-    return await rendering.html(name, frame | dict(values), status)
+    asked = values.get("period")
+    wrong = isinstance(asked, period.Period) and asked.wrong is not None
+    return await rendering.html(name, frame | dict(values), 400 if wrong else status)
 
 
 NAV = (
-    *(("/", "Home"), ("/goals", "Goals"), ("/habits", "Habits"), ("/limits", "Time"), ("/cost", "Cost")),
-    *(("/reports", "Reports"), ("/compared", "Compared"), ("/mine", "Mine")),
+    *(("/", "Home"), ("/goals", "Goals"), ("/habits", "Habits")),
+    *(("/cost", "Cost"), ("/team", "Team"), ("/reports", "Reports")),
 )
 """Address and name, in the order of the head of every page."""
+MENU = (("/mine", "Settings"), ("/operator/people", "Administration"))
+"""Behind one's name; the second is for owners."""
+_OF_ONE_PAGE = ("page", "cursor", "said", "about")
 OPERATOR_NAV = (("/operator/server", "Server"), ("/operator/people", "People"), ("/operator/audit", "Audit log"))
 
 

@@ -1,9 +1,8 @@
 """Pages of figures: the first one, cost, time lost and comparison, each with its drawings."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
 
 from markupsafe import Markup
 from quart import Response
@@ -17,19 +16,17 @@ from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome
-from svc_http.bodies import HttpError, unauthorized
+from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar, Dot
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.mine import questions, stays
+from svc_http.pages.period import period_of
 from svc_http.pages.rendering import rate
-from svc_http.pages.words import CAUSES, STATES, counted, duration, local, number, short_day, usd
+from svc_http.pages.words import CAUSES, STATES, counted, duration, number, short_day, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
-PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}
-WEEKS = {"7": 2, "30": 5, "90": 13, "all": 26}
-"""So many weeks are drawn of each time: those that it touches; of all time the last half year."""
 DAYS_DRAWN_MAX = 90
 LIVE_SHOWN = 10
 HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
@@ -39,25 +36,6 @@ REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the pa
 WEEKS_SHOWN = 12
 _FAILED: tuple[GoalOutcome, ...] = ("not_reached", "rework")
 routes = Routes()
-
-
-def period_of(
-    call: BySignIn, shown: Mapping[str, str] = PERIODS, *, months: bool = False
-) -> tuple[Window, Mapping[str, Any]]:
-    """The asked-for days, or month, up to today; and what the page shows of them. Raises `HttpError` 400."""
-    name, choices, (today,) = call.query.get("days", "30"), dict(shown), call.windows("daily", 1)
-    window = today
-    if name in shown:
-        days = call.windows("daily", 1 if name == "all" else int(name))
-        window = Window(0 if name == "all" else days[0].start_us, today.end_us)
-    for month in call.windows("monthly", 2) if months else ():
-        first = local(month.start_us, call.own_zone)
-        choices[f"{first:%Y-%m}"] = f"{first:%B}"
-        if name == f"{first:%Y-%m}":
-            window = Window(month.start_us, min(month.end_us, today.end_us))
-    if name not in choices:
-        raise HttpError(400, f"days must be one of {', '.join(choices)}")
-    return window, {"period": name, "periods": choices}
 
 
 def days_of(call: BySignIn, window: Window) -> tuple[Window, ...]:
@@ -75,8 +53,8 @@ def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
 
 @routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
-    (window, periods), now_us = period_of(call), call.service.now_us()
-    weeks, days = call.windows("weekly", WEEKS[periods["period"]]), days_of(call, window)
+    (window, asked), now_us = await period_of(call), call.service.now_us()
+    weeks, days = call.windows("weekly", 26)[-(asked["period"].length // 7 + 1) :], days_of(call, window)
     going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
     (*by_week, now), graded, shown, (*spent, total), live = await call.read(
         lambda reader, scope: (
@@ -95,7 +73,7 @@ async def home(call: BySignIn) -> Response:
     ]
     return await call.show(
         "home.html",
-        **periods,
+        **asked,
         now=now,
         weeks=by_week,
         grades=graded,
@@ -112,7 +90,7 @@ async def home(call: BySignIn) -> Response:
         questions=questions(call, at_home=True),
         this=call.sign_in.id,
         stays=stays(call),
-        month_empty=periods["period"] != "all" and not now.total and shown.newest_at is not None,
+        month_empty=not now.total and shown.newest_at is not None,
     )
 
 
@@ -159,7 +137,7 @@ async def live_stream(call: BySignIn) -> Response:
 
 @routes("GET /cost", "What the work cost.")
 async def cost(call: BySignIn) -> Response:
-    window, periods = period_of(call, months=True)
+    window, asked = await period_of(call)
     days = days_of(call, window)
     outcomes, models, spent, goals = await call.read(
         lambda reader, scope: (
@@ -172,7 +150,7 @@ async def cost(call: BySignIn) -> Response:
     order = [*(each for each in STATES if each != "live"), "live"]
     return await call.show(
         "cost.html",
-        **periods,
+        **asked,
         outcomes=sorted(outcomes.items(), key=lambda each: order.index(each[0])),
         models=models,
         days=list(zip(days, spent, strict=True)),
@@ -185,7 +163,7 @@ async def cost(call: BySignIn) -> Response:
 
 @routes("GET /limits", "Time lost to limits and failures.")
 async def limits(call: BySignIn) -> Response:
-    window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30", "90")}, months=True)
+    window, asked = await period_of(call)
     found = await call.read(personal_throttle, window, REQUESTS_MAX)
     events = [] if found is None else found.events
     held, slow = [[each for each in events if (each.detector == "latency_spike") is late] for late in (False, True)]
@@ -203,7 +181,7 @@ async def limits(call: BySignIn) -> Response:
     ]
     return await call.show(
         "reflection/limits.html",
-        **periods,
+        **asked,
         found=found,
         causes=CAUSES,
         lost=by_cause,
@@ -217,7 +195,7 @@ async def limits(call: BySignIn) -> Response:
 
 @routes("GET /compared", "Beside one's own past, and nameless peers.")
 async def compared(call: BySignIn) -> Response:
-    window, periods = period_of(call)
+    window, asked = await period_of(call)
     windows, weeks = equal_windows(window, 2), call.windows("weekly", WEEKS_SHOWN)
     *by_week, before, now = await call.read(
         lambda reader, scope: [tally(reader, scope, each) for each in (*weeks, *windows)]
@@ -228,7 +206,7 @@ async def compared(call: BySignIn) -> Response:
     found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
     return await call.show(
         "reflection/compared.html",
-        **periods,
+        **asked,
         now=now,
         before=before,
         weeks=list(zip(labels, by_week, strict=True)),

@@ -21,8 +21,8 @@ from projections.sub_sessions.rows import MARKS
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.figures import period_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
+from svc_http.pages.period import period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS, SAID
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
@@ -129,7 +129,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(fields)
     if word == "kind" and fields.get("kind") not in get_args(Intent):
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
-    window, periods = period_of(call)
+    window, period = await period_of(call)
     row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
     _, command = await command_of(call, body, str(goal_id))
     what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
@@ -143,8 +143,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),
-        period="All time" if periods["period"] == "all" else f"The last {periods['period']} days",
-        window_start=window.start_us,
+        **period,
     )
 
 

@@ -15,7 +15,8 @@ from projections.scores.score import newest_at
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.figures import WEEKS_SHOWN, labels_of, period_of
+from svc_http.pages.figures import WEEKS_SHOWN, labels_of
+from svc_http.pages.period import period_of
 from svc_http.pages.words import HABITS, counted, number
 from svc_http.ports import beside
 from svc_http.routing import Routes
@@ -26,7 +27,7 @@ routes = Routes()
 
 @routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
-    (window, periods), weeks = period_of(call), call.windows("weekly", WEEKS_SHOWN)
+    (window, period), weeks = await period_of(call), call.windows("weekly", WEEKS_SHOWN)
     recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
     counts, by_week, best, missed, told, newest = await call.read(
         lambda reader, scope: (
@@ -41,7 +42,7 @@ async def habits(call: BySignIn) -> Response:
     labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
     return await call.show(
         "reflection/habits.html",
-        **periods,
+        **period,
         graded=counts.sample_count,
         newest_at=newest,
         habits=[_drawn(each, counts, labelled) for each in BOOLEANS],

@@ -20,7 +20,8 @@ from projections.scores.throttle import team_throttle
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, BySignIn, chosen, form_of, operator_text
-from svc_http.pages.figures import PERIODS, days_of, period_of
+from svc_http.pages.figures import days_of
+from svc_http.pages.period import period_of
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import CAUSES, SAID, STATES
 from svc_http.params import SHOWN_CHARACTERS
@@ -224,7 +225,7 @@ async def team(call: BySignIn) -> Response:
     if chosen is None:
         return await call.show("organization/team.html", team=None, owners=owners)
     # Each day is a read for each member.
-    window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30")}, months=True)
+    window, period = await period_of(call)
     days, inside = days_of(call, window), records.stays_in(directory, chosen, window, zone)
     by_day = [records.stays_in(directory, chosen, each, zone) for each in days]
     counts, impact = await call.read(
@@ -244,7 +245,7 @@ async def team(call: BySignIn) -> Response:
         team=chosen,
         owners=owners,
         since=min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
-        **periods,
+        **period,
         days=shown[::-1],
         told=[each for _, each, is_told in shown if is_told],
         minimum=organization.team_minimum,

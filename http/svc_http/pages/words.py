@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
+from datetime import date as Day
 from ipaddress import ip_address
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,6 +108,11 @@ def local(at: int | str, zone: tzinfo) -> datetime:
 def day(at: int | str | None, zone: tzinfo) -> str:
     """As in 14 February 2026."""
     return UNKNOWN if at is None else f"{(found := local(at, zone)).day} {found:%B %Y}"
+
+
+def day_of(of: Day, this_year: int | None = None) -> str:
+    """As in 14 February 2026; without the year where it is this year."""
+    return f"{of.day} {of:%B}" if of.year == this_year else f"{of.day} {of:%B %Y}"
 
 
 def date(text: str | None) -> str:

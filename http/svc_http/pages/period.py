@@ -1,0 +1,214 @@
+"""The one period of all pages: what was asked for, what it is called, where there are goals, and how it is drawn."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from aggregates import times
+from aggregates.event import Scope
+from aggregates.times import (
+    INSTANT_MAX_US,
+    Window,
+    bare_date,
+    buckets,
+    equal_windows,
+    local_date,
+    local_day_bounds,
+    midnight_us,
+)
+from projections.reader import Reader
+from projections.scores.score import first_and_last
+from svc_http.pages.words import day_of
+from svc_http.params import SHOWN_CHARACTERS, ByKey, Query
+
+LAST_DAYS = ("7", "30", "90")
+USUAL = "30"
+BARS_MAX = 60
+NAMES = ("days", "from", "to")
+"""The parameters of an address that say it."""
+_EVER = Window(0, INSTANT_MAX_US)
+_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+Unit = Literal["day", "week", "month", "year"]
+
+
+class Period(msgspec.Struct, frozen=True):
+    window: Window
+    query: str  # how an address asks for it
+    name: str  # one of LAST_DAYS, `all`, a month as 2026-03, or `range`
+    told: str  # as in "the last 30 days", "all time", "March", "3 to 9 March"
+    first: date
+    last: date
+    today: date
+    months: list[tuple[str, str]]  # those with goals, the newest first: as an address has it, and its name
+    since: str | None  # the day of the oldest goal
+    oldest_us: int | None
+    near: tuple[str, str] | None  # where no goal began in it: a month that has some
+    wrong: str | None = None  # why it is not the one that was asked for
+
+    @property
+    def before(self) -> Window | None:
+        """The time of the same length before it; None where there is nothing before."""
+        before, _ = equal_windows(self.window, 2)
+        return before if self.oldest_us is not None and self.oldest_us < before.end_us else None
+
+    @property
+    def length(self) -> int:
+        return (self.last - self.first).days + 1
+
+
+class Drawn(NamedTuple):
+    """The parts of a period as a chart has them, at most 60, cut to the period; and what a link asks for."""
+
+    unit: Unit
+    windows: Sequence[Window]
+    labels: Sequence[str]
+    queries: Sequence[str]
+
+
+class Asked(NamedTuple):
+    name: str
+    first: date
+    last: date
+
+
+async def period_of(call: ByKey) -> tuple[Window, dict[str, Any]]:
+    """The time that was asked for, up to today; and what the page shows of it."""
+    found = await call.read(_period, call.query, call.own_zone, call.service.now_us())
+    return found.window, {"period": found}
+
+
+def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: int) -> Period:
+    today, (oldest_us, newest_us) = local_date(now_us, zone), first_and_last(reader, scope, _EVER)
+    oldest, wrong = today if oldest_us is None else min(local_date(oldest_us, zone), today), None
+    try:
+        asked = asked_of(query, today, oldest)
+    except ValueError as error:
+        wrong, asked = f"{error} Shown are the last {USUAL} days.", _last_days(USUAL, today)
+    window = Window(midnight_us(asked.first, zone), local_day_bounds(asked.last, zone).end_us)
+    parts = {"from": str(asked.first), "to": str(asked.last)} if asked.name == "range" else {"days": asked.name}
+    near = _near(reader, scope, window)
+    months = _months(reader, scope, zone, newest_us)
+    return Period(
+        window=window,
+        query=urlencode(parts),
+        name=asked.name,
+        told=_told(asked, today),
+        first=asked.first,
+        last=asked.last,
+        today=today,
+        months=[_month(each, today) for each in months],
+        since=None if oldest_us is None else day_of(oldest, today.year),
+        oldest_us=oldest_us,
+        near=None if near is None else _month(local_date(near, zone), today),
+        wrong=wrong,
+    )
+
+
+def _months(reader: Reader, scope: Scope, zone: ZoneInfo, newest_us: int | None) -> Iterator[date]:
+    """Those in which a goal began, the newest first."""
+    while newest_us is not None:
+        month = local_date(newest_us, zone).replace(day=1)
+        yield month
+        _, newest_us = first_and_last(reader, scope, Window(0, midnight_us(month, zone)))
+
+
+def _near(reader: Reader, scope: Scope, window: Window) -> int | None:
+    """Where no goal began in the window: the goal next to it, an earlier one rather than a later one."""
+    if first_and_last(reader, scope, window)[0] is not None:
+        return None
+    _, before_us = first_and_last(reader, scope, Window(0, window.start_us))
+    return first_and_last(reader, scope, Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
+
+
+def _month(day: date, today: date) -> tuple[str, str]:
+    return f"{day:%Y-%m}", _month_told(day, today)
+
+
+def asked_of(query: Query, today: date, oldest: date) -> Asked:
+    """Raises `ValueError` with a sentence."""
+    if query.get("from") or query.get("to"):
+        return _range(query.get("from", ""), query.get("to", ""), today, oldest)
+    name = query.get("days", USUAL)
+    if name in LAST_DAYS:
+        return _last_days(name, today)
+    if name == "all":
+        return Asked(name, oldest, today)
+    found = _MONTH.fullmatch(name)
+    first = None if found is None else bare_date(f"{name}-01")
+    if first is None:
+        raise ValueError(f"There is no time “{name[:SHOWN_CHARACTERS]}”: it is 7, 30, 90, all, or a month as 2026-03.")
+    if first > today:
+        raise ValueError(f"{_month_told(first, today)} has not begun yet.")
+    year, month = divmod(first.year * 12 + first.month, 12)
+    return Asked(name, first, min(date.fromordinal(date(year, month + 1, 1).toordinal() - 1), today))
+
+
+def _last_days(name: str, today: date) -> Asked:
+    return Asked(name, date.fromordinal(today.toordinal() - int(name) + 1), today)
+
+
+def _range(start: str, end: str, today: date, oldest: date) -> Asked:
+    first, last = bare_date(start) if start else oldest, bare_date(end) if end else today
+    if first is None or last is None:
+        shown = (start if first is None else end)[:SHOWN_CHARACTERS]
+        raise ValueError(f"“{shown}” is no day: write it as 2026-03-01.")
+    if first > last:
+        raise ValueError(f"From {day_of(first)} to {day_of(last)} is no time: it ends before it begins.")
+    if first > today:
+        raise ValueError(f"{day_of(first)} has not come yet.")
+    return Asked("range", first, min(last, today))
+
+
+def _told(asked: Asked, today: date) -> str:
+    if asked.name in LAST_DAYS:
+        return f"the last {asked.name} days"
+    if asked.name == "all":
+        return "all time"
+    if asked.name != "range":
+        return _month_told(asked.first, today)
+    first, last = (day_of(each, today.year) for each in (asked.first, asked.last))
+    return first if first == last else f"{first} to {last}"
+
+
+def _month_told(month: date, today: date) -> str:
+    return f"{month:%B}" if month.year == today.year else f"{month:%B %Y}"
+
+
+def drawn(period: Period, zone: ZoneInfo) -> Drawn:
+    """By day, week, month or year, whichever gives few enough bars; from the first goal on."""
+    oldest = period.first if period.oldest_us is None else local_date(period.oldest_us, zone)
+    first = max(period.first, min(oldest, period.last))
+    window = Window(midnight_us(first, zone), period.window.end_us)
+    days = (period.last - first).days + 1
+    unit: times.Period = "day" if days <= BARS_MAX else "week" if days <= 7 * (BARS_MAX - 1) else "month"
+    whole = [*buckets(window, unit, zone)]
+    if len(whole) > BARS_MAX:
+        return _drawn("year", _years(whole, zone), window, zone, period.today.year)
+    return _drawn(unit, whole, window, zone, period.today.year)
+
+
+def _drawn(unit: Unit, whole: Sequence[Window], window: Window, zone: ZoneInfo, this_year: int) -> Drawn:
+    windows = [Window(max(each.start_us, window.start_us), min(each.end_us, window.end_us)) for each in whole]
+    bounds = [(local_date(each.start_us, zone), local_date(each.end_us - 1, zone)) for each in windows]
+    labels = [_label(unit, start, this_year) for start, _ in bounds]
+    return Drawn(unit, windows, labels, [urlencode({"from": start, "to": end}) for start, end in bounds])
+
+
+def _years(months: Sequence[Window], zone: ZoneInfo) -> list[Window]:
+    starts = [each.start_us for each in months if local_date(each.start_us, zone).month == 1]
+    edges = sorted({months[0].start_us, *starts, months[-1].end_us})
+    return [Window(start, end) for start, end in pairwise(edges)]
+
+
+def _label(unit: Unit, start: date, this_year: int) -> str:
+    if unit == "year":
+        return f"{start.year}"
+    if unit == "month":
+        return f"{start:%b}" if start.year == this_year else f"{start:%b %Y}"
+    return f"{start.day} {start:%b}" if start.year == this_year else f"{start.day} {start:%b %Y}"

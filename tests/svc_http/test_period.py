@@ -1,0 +1,112 @@
+"""The one period of all pages: what an address asks for, what it is called, and the bars that are drawn of it."""
+
+from datetime import date
+from zoneinfo import ZoneInfo
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from aggregates.times import Window, local_date, midnight_us
+from svc_http.pages.moved import MOVED, new_address
+from svc_http.pages.period import BARS_MAX, Asked, Period, asked_of, drawn
+from tests.support.basics import ANA_SCOPE, NOW_US
+from tests.support.facts import DAY
+from tests.svc_http.browsing import ANAS, signs_in, words_of
+from tests.svc_http.browsing import works as reaches
+from tests.svc_http.house import Caller, House
+
+TODAY, OLDEST = date(2026, 8, 1), date(2024, 2, 10)
+KYIV = ZoneInfo("Europe/Kyiv")
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ({}, Asked("30", date(2026, 7, 3), TODAY)),
+        ({"days": "7"}, Asked("7", date(2026, 7, 26), TODAY)),
+        ({"days": "all"}, Asked("all", OLDEST, TODAY)),
+        ({"days": "2026-02"}, Asked("2026-02", date(2026, 2, 1), date(2026, 2, 28))),
+        ({"days": "2025-12"}, Asked("2025-12", date(2025, 12, 1), date(2025, 12, 31))),
+        ({"days": "2026-08"}, Asked("2026-08", TODAY, TODAY)),
+        ({"days": "7", "from": "2026-03-01", "to": "2026-03-02"}, Asked("range", date(2026, 3, 1), date(2026, 3, 2))),
+        ({"from": "2016-01-01", "to": "2030-01-01"}, Asked("range", date(2016, 1, 1), TODAY)),
+        ({"from": "2026-07-31"}, Asked("range", date(2026, 7, 31), TODAY)),
+        ({"to": "2024-02-29", "from": ""}, Asked("range", OLDEST, date(2024, 2, 29))),
+    ],
+)
+def test_an_address_asks_for_days(query: dict[str, str], asked: Asked) -> None:
+    assert asked_of(MultiDict(query), TODAY, OLDEST) == asked
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"days": "31"}, "no time “31”"),
+        ({"days": "2026-13"}, "no time “2026-13”"),
+        ({"days": "0000-01"}, "no time “0000-01”"),
+        ({"days": "2026-09"}, "September has not begun yet"),
+        ({"from": "1 May"}, "“1 May” is no day"),
+        ({"from": "2026-02-30"}, "“2026-02-30” is no day"),
+        ({"to": "<b>" * 50}, "is no day: write it as 2026-03-01."),
+        ({"from": "2026-03-02", "to": "2026-03-01"}, "it ends before it begins"),
+        ({"from": "2026-08-02"}, "2 August 2026 to 1 August 2026 is no time"),
+        ({"from": "2026-08-02", "to": "2026-08-09"}, "2 August 2026 has not come yet"),
+    ],
+)
+def test_what_is_no_time_is_told_in_a_sentence(query: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        asked_of(MultiDict(query), TODAY, OLDEST)
+
+
+@pytest.mark.parametrize(
+    ("first", "oldest", "unit", "bars", "labels"),
+    [
+        (TODAY, OLDEST, "day", 1, ["1 Aug"]),
+        (date(2026, 6, 3), OLDEST, "day", BARS_MAX, ["3 Jun", "4 Jun"]),
+        (date(2026, 6, 2), OLDEST, "week", 9, ["2 Jun", "8 Jun"]),
+        (date(2025, 12, 31), OLDEST, "week", 31, ["31 Dec 2025", "5 Jan"]),
+        (date(2016, 1, 1), OLDEST, "month", 31, ["Feb 2024", "Mar 2024"]),
+        (date(2016, 1, 1), date(2016, 5, 4), "year", 11, ["2016", "2017"]),
+        (date(2026, 7, 1), None, "day", 32, ["1 Jul", "2 Jul"]),
+    ],
+)
+def test_a_chart_has_at_most_sixty_bars_that_make_up_the_period(
+    first: date, oldest: date | None, unit: str, bars: int, labels: list[str]
+) -> None:
+    """From the first goal on, whole days of the zone, none twice and none left out."""
+    window = Window(midnight_us(first, KYIV), midnight_us(date(2026, 8, 2), KYIV))
+    oldest_us = None if oldest is None else midnight_us(oldest, KYIV) + 1
+    period = Period(window, "", "range", "", first, TODAY, TODAY, [], None, oldest_us, None)
+    found = drawn(period, KYIV)
+    assert (found.unit, len(found.windows), list(found.labels[:2])) == (unit, bars, labels)
+    begin = max(first, oldest or first)
+    edges = [each.start_us for each in found.windows] + [found.windows[-1].end_us]
+    assert edges == [midnight_us(begin, KYIV), *(each.end_us for each in found.windows)]
+    assert found.queries[0].startswith(f"from={begin}&to=")
+    assert found.queries[-1].endswith(f"&to={local_date(window.end_us - 1, KYIV)}")
+
+
+async def test_the_period_goes_along_and_says_where_goals_are(house: House, api: Caller) -> None:
+    signs_in(house)
+    for days in (400, 100, 1):
+        reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
+    house.passes(NOW_US)
+    browser = api.using(ANAS)
+    page = (await browser.get("/goals?days=90&outcome=reached&page=1")).body.decode()
+    assert 'href="/cost?days=90"' in page
+    assert 'href="/goals?days=7&amp;outcome=reached"' in page
+    assert "since 27 June 2025" in page
+    assert [f"days={month}&amp;" in page for month in ("2026-07", "2026-06", "2026-04", "2025-06")] == [
+        *(True, False, True, True)
+    ]
+    empty = words_of(await browser.get("/goals?from=2026-05-01&to=2026-05-31"))
+    assert "No goal began in 1 May to 31 May. April has some" in empty
+    wrong = await browser.get("/habits?from=2026-05-01&to=2026-04-01")
+    assert (wrong.status, b"it ends before it begins. Shown are the last 30 days." in wrong.body) == (400, True)
+
+
+async def test_old_addresses_lead_to_the_new_ones(api: Caller) -> None:
+    for old in MOVED:
+        answer = await api.get(f"{old}?days=7")
+        assert (answer.status, answer.headers["Location"]) == (308, new_address(old, "days=7"))
+    assert new_address("/not-counted", "days=7") == "/goals?outcome=not_counted&days=7"
