@@ -5,6 +5,7 @@ import gc
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +23,15 @@ class Entry(NamedTuple):
 
     module: str
     summary: str
+    heading: str
     hidden: bool = False
 
 
 COMMANDS: dict[str, Entry] = {}  # in the order of the help
-for _line in Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines():
-    _name, _module, _summary = _line.split(maxsplit=2)
-    COMMANDS[_name] = Entry(_module, _summary, hidden=_name == "build-views")
+for _part in Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").split("# ")[1:]:
+    _heading, *_lines = _part.splitlines()
+    for _name, _module, _summary in (_line.split(maxsplit=2) for _line in _lines):
+        COMMANDS[_name] = Entry(_module, _summary, _heading, hidden=_name == "build-views")
 
 
 @contextlib.contextmanager
@@ -95,8 +98,9 @@ class _Program(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items() if not entry.hidden])
+        for heading, commands in groupby(COMMANDS.items(), lambda each: each[1].heading):
+            with formatter.section(heading):
+                formatter.write_dl([(name, entry.summary) for name, entry in commands if not entry.hidden])
 
     def invoke(self, ctx: click.Context) -> Any:
         """What is wrong may quote a file's name, an argument or an answer."""

@@ -13,16 +13,30 @@ import msgspec
 from click.core import ParameterSource
 
 from aggregates.event import Mendable
+from aggregates.ids import KEY_START_CHARACTERS
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, say, show_fields, tell, working
 from svc.connect.connections import Server, checked_url, known_key, note_archive_read
 from svc.importing.exchange import TornLine, Transcripts
-from svc.importing.importer import ANSWER_SECONDS, FORMATS, PATH, QUIET_US, Destination, ImportReport, import_into
-from svc.log.folder import SOCKET
+from svc.importing.importer import (
+    ANSWER_SECONDS,
+    FORMATS,
+    PATH,
+    QUIET_US,
+    Destination,
+    ImportReport,
+    Refusal,
+    import_into,
+)
+from svc.log.folder import SOCKET, running
 from svc.outward import Answer
+from svc.process import typed
 from svc.settings import Settings
+from svc_http.pages.words import counted
 
 WATCH_SECONDS = 60
+_THEIRS = "another developer's agent session"  # stands in the refusal of one
+_FOR_GOOD = "Sessions stay with whom they are first imported for."
 import_ = click.Group("import")
 Parts = Sequence[tuple[Transcripts, Sequence[Path]]]
 Progress = Callable[[int, int], None]
@@ -78,13 +92,27 @@ class Whose(NamedTuple):
             if self.url is None:
                 return run(self._here, parts, progress)
             server = Server(checked_url(self.url), self.key or known_key(self.url))
+            say(f"For the owner of the key {server.key[:KEY_START_CHARACTERS]}… at {server.url}. {_FOR_GOOD}", err=True)
             return run(_import, partial(intake, server), parts, progress)
+
+    def say_next(self, files: int) -> None:
+        """Where what was imported is seen; on standard error, beside any JSON."""
+        if files and self.url is None:
+            folder = () if self.settings.var == Settings().var else ("--var", self.settings.var)
+            if running(self.settings.var_path) is None:
+                say(f"Next: {typed('serve', *folder)} shows the goals in it.", err=True)
+            else:
+                pages, goals = typed("open", *folder), typed("goals", *folder)
+                say(f"Next: {pages} opens the pages, {goals} lists the goals.", err=True)
+        elif files:
+            say("Next: the pages of that server, or `svc goals --api URL`, show the goals.", err=True)
 
     async def _here(self, parts: Parts, progress: Progress) -> list[ImportReport]:
         from svc.cli.access import reach
 
         async with reach(self.settings) as access:
-            member = await access.member(self.developer, self.organization)
+            member, names = await access.member(self.developer, self.organization), await access.names()
+            say(f"For {names[member['developer_id']]}; --developer names another. {_FOR_GOOD}", err=True)
 
             async def ask(body: bytes) -> Answer:
                 headers = {"Content-Type": "application/json"}
@@ -133,6 +161,7 @@ def _of_an_agent(
     destination.check(context)
     (report,) = destination.take([(transcripts, found)])
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
+    destination.say_next(report.files)
 
 
 for _agent, _transcripts in FORMATS.items():
@@ -193,7 +222,8 @@ def _agentsview(
             note_archive_read()
             told = {each.source: report for each, report in zip(chosen, reports, strict=True)}
             if not watch:
-                return tell(told, as_json, partial(_show_each, archive.missing))
+                tell(told, as_json, partial(_show_each, archive.missing))
+                return destination.say_next(len(told))
             for name, report in told.items():
                 say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {report.created} captures new")
         except (Mendable, click.ClickException) as error:
@@ -227,5 +257,15 @@ def _show(report: ImportReport) -> None:
         console.print(f"passed over: {kinds}", markup=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
+    theirs = {_session(each) for each in report.refused if _THEIRS in each.message}
+    if moved := sum(_session(each) in theirs for each in report.refused):
+        whose = f"refused: {moved:,} parts of {counted(len(theirs), 'session')} that came for another developer before"
+        console.print(f"{whose}. A session cannot move; --developer says whose it is.", style="yellow")
     for refusal in report.refused:
-        console.print(f"refused: {refusal.file}, {refusal.what}: {refusal.message}", style="yellow", markup=False)
+        if _session(refusal) not in theirs:
+            told = f"refused: {refusal.file}, {refusal.what}: {refusal.message}"
+            console.print(told, style="yellow", markup=False)
+
+
+def _session(refusal: Refusal) -> str:
+    return refusal.what.rpartition(" ")[2]

@@ -328,7 +328,7 @@ async def _told(
         log.exception("an event stream broke")
     finally:
         _OPEN[call.scope.developer_id] -= 1
-        log.info("event stream ended", reason=reason)
+        log.debug("event stream ended", reason=reason)
 
 
 def _event(position: int, now_us: int) -> str:

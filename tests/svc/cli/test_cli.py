@@ -40,9 +40,10 @@ def test_help_says_what_each_command_does_and_shows_one_way_to_type_it(path: tup
     """It fits a narrow terminal; the example stands in a line of its own, which can be copied."""
     lines = run(*path, "--help").splitlines()
     assert max(map(len, lines)) <= HELP_COLUMNS
-    is_group = "Commands:" in lines
+    heading = "Commands:" if path else "Your work:"
+    is_group = heading in lines
     assert is_group or [line for line in lines if line.startswith("  Example: ")]
-    assert not is_group or "..." not in "".join(lines[lines.index("Commands:") :])
+    assert not is_group or "..." not in "".join(lines[lines.index(heading) :])
 
 
 def test_grade_reads_standard_input_or_a_file_and_quotes_what_it_found(tmp_path: Path) -> None:
@@ -81,7 +82,10 @@ def test_importing_under_a_running_server_and_again_without_it(tmp_path: Path) -
     (folder / "session.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines) + "{torn\n")
     arguments = ("import", "claude-code", folder, "--var", tmp_path / "var", "--json")
     with serving(tmp_path / "var", made["key"]) as server:
-        first = msgspec.json.decode(svc(*arguments).stdout)
+        done = svc(*arguments)
+        assert "For Owner; --developer names another" in done.stderr
+        assert "opens the pages" in done.stderr
+        first = msgspec.json.decode(done.stdout)
         assert (first["prompts"], first["known"], len(first["torn"])) == (2, 0, 1)
         assert len(server.api.get("/v1/score_v3/realtime/sub-sessions").json()) >= 1
         assert server.stop() == 0

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from trio.testing import MockClock
 
 from svc import cli
-from svc.cli import main
+from svc.cli import importing, main
 from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, checked_answer, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
+from svc.importing.importer import ImportReport, Refusal
 from tests.support.tables import table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
@@ -90,6 +91,20 @@ def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_t
     assert result.exit_code == 1
     assert "/nowhere/." in result.stderr
     assert f"svc connect {agent}" in result.stderr
+
+
+def test_what_came_for_another_before_is_told_once_by_count(capsys: pytest.CaptureFixture[str]) -> None:
+    """With all that hangs on it; what was refused for another reason stands by itself."""
+    theirs = "tool_session_id belongs to another developer's agent session; nothing was stored"
+    told = {"prompt of s1": theirs, "response in s1": "no prompt p1 of yours", "prompt of s2": theirs}
+    refused = [Refusal("a.jsonl", what, message) for what, message in {**told, "prompt of s3": "too long"}.items()]
+    importing._show(ImportReport(files=1, refused=refused))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("refused:")]
+    assert lines == [
+        "refused: 3 parts of 2 sessions that came for another developer before. "
+        "A session cannot move; --developer says whose it is.",
+        "refused: a.jsonl, prompt of s3: too long",
+    ]
 
 
 HOSTILE = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066c\u200b\u200ed\u2028\u061c\U000e0041e\x7f\r"
