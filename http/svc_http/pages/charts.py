@@ -12,10 +12,7 @@ _TOP = 6
 _BAR_SHARE = 0.62
 _CAP = 8
 _LABELS_MAX = 8  # so many names stand below the bars; others are left out evenly
-_HATCH = Markup(
-    '<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<line class="hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'
-)
+_HATCHED = ("undecided", "open")  # what nobody knows is no plain colour: base.html holds the pattern
 
 
 class Bar(NamedTuple):
@@ -25,6 +22,7 @@ class Bar(NamedTuple):
     parts: Sequence[tuple[str, float]]
     about: str
     open_ended: bool = False  # whether something is missing that nobody knows: a hatched cap, always of one height
+    href: str | None = None  # where what it is made of is listed
 
 
 class Dot(NamedTuple):
@@ -38,21 +36,32 @@ class Dot(NamedTuple):
 
 def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Markup:
     """Stacked bars. `name`: what is drawn, for who does not see it; `shown`: how the highest is written."""
-    top = max((sum(value for _, value in each.parts) for each in items), default=0) or 1
-    step, drawn = WIDTH / max(len(items), 1), [_HATCH if any(each.open_ended for each in items) else Markup("")]
-    for place, each in enumerate(items):
-        x, y, width = step * (place + (1 - _BAR_SHARE) / 2), float(HEIGHT), step * _BAR_SHARE
-        drawn.append(Markup("<g><title>{}</title>").format(each.about))
-        for kind, value in each.parts:
-            if value > 0:
-                height = (HEIGHT - _TOP) * value / top
-                y -= height
-                drawn.append(_rect(kind, x, y, width, height))
-        if each.open_ended:
-            cap = _rect("open", x, max(y - _CAP, 0), width, _CAP)
-            drawn.append(Markup('<g fill="url(#hatch)">{}</g>').format(cap))
-        drawn.append(Markup("</g>"))
-    return _framed(name, drawn, [each.label for each in items], shown(top))
+    top = max((sum(value for _, value in each.parts) for each in items), default=0)
+    if not top and not any(each.open_ended for each in items):
+        return Markup('<p class="empty">Nothing to draw in this time.</p>')
+    step = WIDTH / len(items)
+    drawn = [_bar(each, step * place, step, top or 1) for place, each in enumerate(items)]
+    return _framed(name, drawn, [each.label for each in items], shown(top), any(each.href for each in items))
+
+
+def _bar(bar: Bar, left: float, step: float, top: float) -> Markup:
+    x, y, width = left + step * (1 - _BAR_SHARE) / 2, float(HEIGHT), step * _BAR_SHARE
+    drawn = []
+    for kind, value in bar.parts:
+        if value > 0:
+            height = (HEIGHT - _TOP) * value / top
+            y -= height
+            drawn.append(_rect(kind, x, y, width, height))
+    if bar.open_ended:
+        drawn.append(_rect("open", x, max(y - _CAP, 0), width, _CAP))
+    told = Markup("<title>{}</title>").format(bar.about)
+    if bar.href is None or not drawn:
+        return Markup("<g>{}{}</g>").format(told, Markup("").join(drawn))
+    # The whole column leads there: a bar of one goal among many is low.
+    hit = _rect("hit", left, 0, step, HEIGHT)
+    return Markup('<a href="{}" aria-label="{}">{}{}{}</a>').format(
+        bar.href, bar.about, told, hit, Markup("").join(drawn)
+    )
 
 
 def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
@@ -71,7 +80,7 @@ def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
             drawn.append(_line("fits", x, x, at(each.fits.low), at(each.fits.high)))
         # A line of no length with round ends: a dot that stays round however wide the drawing is.
         drawn.append(_line("dot", x, x, at(each.value), at(each.value)) + Markup("</g>"))
-    return _framed(name, drawn, [each.label for each in items], f"{most:.0f}")
+    return _framed(name, drawn, [each.label for each in items], f"{most:.0f}", has_links=False)
 
 
 def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
@@ -97,14 +106,15 @@ def place(name: str, group: tuple[float, float, float], mine: tuple[float, float
     return _svg("chart place", 40, name, drawn) + axis
 
 
-def _svg(kind: str, height: int, name: str, drawn: Sequence[Markup]) -> Markup:
-    head = Markup('<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">')
-    return head.format(kind, WIDTH, height, name) + Markup("").join(drawn) + Markup("</svg>")
+def _svg(kind: str, height: int, name: str, drawn: Sequence[Markup], *, has_links: bool = False) -> Markup:
+    role = "group" if has_links else "img"
+    head = Markup('<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">')
+    return head.format(kind, WIDTH, height, role, name) + Markup("").join(drawn) + Markup("</svg>")
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
-    drawn = Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
-    return drawn.format(kind, x, y, width, height)
+    drawn = Markup('<rect class="{}"{} x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
+    return drawn.format(kind, Markup(' fill="url(#hatch)"') if kind in _HATCHED else "", x, y, width, height)
 
 
 def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
@@ -112,13 +122,14 @@ def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
     return drawn.format(kind, x1, x2, y1, y2)
 
 
-def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str) -> Markup:
+def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str, has_links: bool) -> Markup:
     """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
     every, axis = -(-len(labels) // _LABELS_MAX) or 1, []
     for from_end, label in zip(range(len(labels) - 1, -1, -1), labels, strict=True):
         # Every so many has its name; every other of these gives way on a narrow screen.
         kind, said = "roomy" if from_end // every % 2 else "", "" if from_end % every else label
         axis.append(Markup('<span class="{}">{}</span>').format(kind, said))
+    base = _line("base", 0, WIDTH, HEIGHT, HEIGHT)
     scale = Markup('<div class="drawn"><span class="scale" aria-hidden="true">{}</span>').format(top)
     under = Markup('<div class="axis" aria-hidden="true">{}</div></div>').format(Markup("").join(axis))
-    return scale + _svg("chart", HEIGHT, name, [*drawn, _line("base", 0, WIDTH, HEIGHT, HEIGHT)]) + under
+    return scale + _svg("chart", HEIGHT, name, [*drawn, base], has_links=has_links) + under

@@ -20,7 +20,7 @@ from aggregates.people.entry import ADDRESS, DEVELOPER, Principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import period, rendering
-from svc_http.pages.words import SAID
+from svc_http.pages.words import SAID, local
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
 from svc_http.routes.people import digest_of
@@ -97,6 +97,7 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
         "is_operator": False,
         "teams": [],
         "zone": call.own_zone,
+        "this_year": local(call.service.now_us(), call.own_zone).year,
         "path": call.request.path,
         # The period goes along with every link of the head; what else narrows the page, with every link of the period.
         "kept": urlencode([each for each in sent if each[0] in period.NAMES]),

@@ -23,7 +23,7 @@ from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.mine import questions, stays
 from svc_http.pages.period import period_of
 from svc_http.pages.rendering import rate
-from svc_http.pages.words import CAUSES, STATES, counted, duration, number, short_day, usd
+from svc_http.pages.words import CAUSES, STATES, counted, duration, local, number, short_day, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
@@ -45,7 +45,8 @@ def days_of(call: BySignIn, window: Window) -> tuple[Window, ...]:
 
 
 def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
-    return [short_day(each.start_us, call.own_zone) for each in windows]
+    zone, this_year = call.own_zone, local(call.service.now_us(), call.own_zone).year
+    return [short_day(each.start_us, zone, this_year) for each in windows]
 
 
 # --- the first page: three sentences, weeks, costs, and what goes on today ----------------------------------------

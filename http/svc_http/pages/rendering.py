@@ -2,7 +2,8 @@
 
 import gzip
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from functools import cache
 from hashlib import sha256
 from pkgutil import get_data
@@ -15,7 +16,7 @@ from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
-from aggregates.scores.grades import Interval, Tally, score_told
+from aggregates.scores.grades import Tally, score_told
 from svc_http.bodies import HttpError
 from svc_http.pages import words
 from svc_http.ports import Service
@@ -56,9 +57,20 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {**words.FILTERS, "cut": cut, "likely": likely, "rate": rate, "score_told": score_told}
+    made.filters |= {each.__name__: _of_this_year(each) for each in words.DATED}
+    made.filters |= {**words.FILTERS, "cut": cut, "likely": words.spread, "rate": rate, "score_told": score_told}
     made.globals |= {"file": file_url, "kinds": words.KINDS}
     return made
+
+
+def _of_this_year(dated: Callable[..., str]) -> Callable[..., str]:
+    """A date, without the year where the page is of the same."""
+
+    @jinja2.pass_context
+    def shown(context: jinja2.runtime.Context, at: int | str | None, zone: tzinfo) -> str:
+        return dated(at, zone, context.get("this_year"))
+
+    return shown
 
 
 def cut(text: str | None, characters: int = TEXT_CHARACTERS) -> str:
@@ -101,10 +113,6 @@ async def error_page(service: Service, error: HttpError) -> Response:
     response = await html("error.html", {"title": title, "message": message, "progress": progress}, error.status)
     response.headers.update(error.headers)
     return response
-
-
-def likely(found: Interval | None) -> str:
-    return words.UNKNOWN if found is None else f"{found.low:.0f} to {found.high:.0f}"
 
 
 def rate(of: Tally) -> str:

@@ -105,9 +105,9 @@ def local(at: int | str, zone: tzinfo) -> datetime:
     return datetime.fromtimestamp(at / US_PER_SECOND, UTC).astimezone(zone)
 
 
-def day(at: int | str | None, zone: tzinfo) -> str:
-    """As in 14 February 2026."""
-    return UNKNOWN if at is None else f"{(found := local(at, zone)).day} {found:%B %Y}"
+def day(at: int | str | None, zone: tzinfo, this_year: int | None = None) -> str:
+    """As in 14 February 2026; this, `short_day` and `moment` leave out the year where it is this year."""
+    return UNKNOWN if at is None else day_of(local(at, zone), this_year)
 
 
 def day_of(of: Day, this_year: int | None = None) -> str:
@@ -120,14 +120,14 @@ def date(text: str | None) -> str:
     return UNKNOWN if text is None else day(f"{text}T00:00:00+00:00", UTC)
 
 
-def short_day(at: int | str, zone: tzinfo) -> str:
-    """As in 14 Feb."""
-    return f"{(found := local(at, zone)).day} {found:%b}"
+def short_day(at: int | str, zone: tzinfo, this_year: int | None = None) -> str:
+    """As in 14 Feb 2026."""
+    return f"{(found := local(at, zone)).day} {found:%b}" + ("" if found.year == this_year else f" {found.year}")
 
 
-def moment(at: int | str | None, zone: tzinfo) -> str:
+def moment(at: int | str | None, zone: tzinfo, this_year: int | None = None) -> str:
     """As in Sat 14 Feb 2026, 09:05."""
-    return UNKNOWN if at is None else f"{(found := local(at, zone)):%a} {found.day} {found:%b %Y, %H:%M}"
+    return UNKNOWN if at is None else f"{local(at, zone):%a} {short_day(at, zone, this_year)}, {clock(at, zone)}"
 
 
 def clock(at: int | str, zone: tzinfo) -> str:
@@ -140,15 +140,20 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
 
 
 def rate_told(reached: int, decided: int, undecided: int, interval: "Interval | None") -> str:
-    """As in "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent."."""
+    """As in "8 of 11 goals reached; 18 undecided: the rate may be 30–100 %."."""
     from aggregates.scores.grades import DECIDED_MIN  # late: a terminal loads no judge before it is asked
 
     if interval is None:
         return "No goal counts yet in this time."
-    said = f"{number(reached)} of {counted(decided, 'goal')} reached"
-    said += f", {number(undecided)} more undecided" if undecided else ""
-    few = ", too few to tell: " if decided < DECIDED_MIN else "; "
-    return f"{said}{few}likely between {interval.low:.0f} and {interval.high:.0f} percent."
+    said = f"{number(reached)} of {counted(decided, 'decided goal')} reached" if decided else "No goal is decided"
+    why = f"{number(undecided)} undecided: " if undecided else "too few to tell: " if decided < DECIDED_MIN else ""
+    return f"{said}; {why}the rate may be {spread(interval)} %."
+
+
+def spread(interval: "Interval | None") -> str:
+    """As in 30–100; of a value that is sure, that."""
+    low, high = (UNKNOWN, UNKNOWN) if interval is None else (f"{interval.low:.0f}", f"{interval.high:.0f}")
+    return low if low == high else f"{low}–{high}"
 
 
 def here_only(url: str) -> bool:
@@ -193,7 +198,8 @@ def reason_of(what: str, habit: str) -> str:
     return "" if what == HABITS.get(habit) else what
 
 
-_PLAIN = (number, tokens, usd, percent, duration, day, date, short_day, moment, clock, counted)
+DATED = (day, short_day, moment)
+_PLAIN = (number, tokens, usd, percent, duration, date, clock, counted)
 _OF_TEXTS = (plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
