@@ -17,7 +17,6 @@ from aggregates.times import US_PER_MINUTE, Period, Window, first_day, iso, loca
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
 from projections.reader import Reader, bound, unpack
-from projections.sub_sessions.listing import with_agents
 from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, select, started_in
 
 GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
@@ -110,10 +109,8 @@ class _Sum:
 
 
 def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
-    query = (
-        f"SELECT s.started_us, {OUTCOME}, NULL, NULL, s.models {started_in()} ORDER BY s.started_us DESC LIMIT :limit"
-    )
-    rows = reader.db.execute(query, bound(scope, asked.window, limit=GOALS_READ_MAX + 1)).fetchall()
+    query = f"SELECT s.started_us, {OUTCOME}, s.agent, NULL, s.models {started_in()} ORDER BY s.started_us DESC "
+    rows = reader.db.execute(f"{query}LIMIT :limit", bound(scope, asked.window, limit=GOALS_READ_MAX + 1)).fetchall()
     known = len(rows) <= GOALS_READ_MAX
     total, failed = _Sum(), _Sum()
     groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
@@ -186,4 +183,4 @@ def _shown(row: SubSessionRow) -> DearGoal:
 def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
     """Those with the highest cost, as far as their requests have a price."""
     where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return with_agents(reader, select(reader, scope, where, window, limit=limit))
+    return select(reader, scope, where, window, limit=limit)

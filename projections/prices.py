@@ -15,7 +15,6 @@ from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sub_session_rows import ModelTotals, PromptDetail
 from projections.reader import Reader, bound, json_array, sum_in_halves, unpack, whole_sums
-from projections.sub_sessions.listing import with_agents
 from projections.sub_sessions.rows import IN_RANGE, NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
 
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -314,4 +313,4 @@ def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSp
 def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
     """Those with the highest cost, as far as their requests have a price."""
     where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return with_agents(reader, select(reader, scope, where, window, limit=limit))
+    return select(reader, scope, where, window, limit=limit)

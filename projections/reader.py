@@ -17,7 +17,7 @@ from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
-SCHEMA_VERSION = 58  # counted up whenever a table or a body changes shape; the views are then built anew from the log
+SCHEMA_VERSION = 59  # counted up whenever a table or a body changes shape; the views are then built anew from the log
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,12 +145,6 @@ class Reader:
             for record in event.records
             if (at, record.record_id) in wanted
         }
-
-    def sources(self, positions: Iterable[int]) -> dict[int, str]:
-        """The agents, as they name themselves, that reported the facts at these positions."""
-        events = self._fetch(sorted(set(positions)))
-        told = {at: event for at, event in events.items() if isinstance(event, PromptCaptured | RecordsCaptured)}
-        return {at: event.source for at, event in told.items()}
 
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""

@@ -224,9 +224,9 @@ class _SubSession(msgspec.Struct, frozen=True):
 OUTCOMES: dict[str, GoalOutcome] = {
     "crushed": "reached",
     "not_reached": "not_reached",
-    "repeated": "rework",
+    "repeated": "repeated",
     "undecided": "undecided",
-    "going_on": "live",
+    "going_on": "going_on",
     "not_counted": "not_counted",
 }
 

@@ -24,8 +24,8 @@ _OUTCOMES = {
     "reached": "reached",
     "undecided": "undecided",
     "not_reached": "not_reached",
-    "repeated": "rework",
-    "going_on": "live",
+    "repeated": "repeated",
+    "going_on": "going_on",
     "not_counted": "not_counted",
 }
 

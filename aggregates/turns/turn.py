@@ -259,6 +259,7 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     words_start: int = 0  # where the prompt begins in the words of its fact; a log record's lies among other texts
     from_log: bool = False  # whether the prompt was read from telemetry, no plugin capture being there
     made: tuple[str, ...] = ()  # what an agent wrote in a person's place within it, as `PromptReading.maker` says
+    agent: str | None = None  # that was asked, as it names itself
 
 
 # The sum of what an agent did, within one turn or several.

@@ -39,6 +39,7 @@ class Capture(msgspec.Struct, frozen=True, array_like=True):
     cwd_digest: int | None = None
     words_start: int = 0
     sent_again: str | None = None  # equal for the times that an agent sent one prompt, where it tells each of them
+    agent: str | None = None  # that was asked, as it names itself
 
 
 Copies = Mapping[UUID, Sequence[tuple[str, Capture]]]
@@ -325,6 +326,7 @@ def _build(
         words_start=lead.words_start,
         from_log=lead.kind == "log",
         made=_made(group.made),
+        agent=lead.agent,
     )
 
 

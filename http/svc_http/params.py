@@ -245,6 +245,15 @@ def text_parameter(name: str, about: str) -> Parameter:
     return Parameter(name, {"type": "string"}, about)
 
 
+def one_of(query: Query, name: str, words: tuple[_C, ...]) -> _C | None:
+    """One of some words; None where it was not sent, or empty."""
+    text = query.get(name, "")
+    found = next((word for word in words if word == text), None)
+    if text and found is None:
+        raise HttpError(400, f"{name} must be one of {', '.join(words)}, not {text[:SHOWN_CHARACTERS]!r}")
+    return found
+
+
 def integer(query: Query, name: str, hint: str = "") -> int | None:
     """Digits with an optional sign; None where it was not sent."""
     text = query.get(name)

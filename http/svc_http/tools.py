@@ -23,7 +23,7 @@ from aggregates.event import Unavailable
 from aggregates.ids import plain
 from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
 from svc_http.bodies import HttpError, check_content_type, unavailable
-from svc_http.pages.words import HABITS, NEXT_HABIT, state_of
+from svc_http.pages.words import HABITS, NEXT_HABIT, STATES
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, beside
 from svc_http.records import DAYS_MAX, last_dates, last_days
@@ -97,17 +97,16 @@ class _Tools:
     async def my_goals(self, ctx: Asker, limit: Annotated[int, Field(ge=1, le=GOALS_MAX)] = 10) -> Found:
         """The caller's newest goals, and whether each was reached."""
         found = await self._ask(ctx, f"{_V3}/realtime/sub-sessions", {"limit": limit})
-        return {"goals": [{**chosen(each, "goal"), "state": state_of(each)} for each in found]}
+        return {"goals": [{**chosen(each, "goal"), "state": STATES[each["outcome"]]} for each in found]}
 
     async def explain_goal(self, ctx: Asker, id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]) -> Found:
         """Why a goal of the caller is judged as it is. The id is a `sub_session_id` that my_goals gives."""
         goal = await self._ask(ctx, f"{_V3}/sub-sessions/{id}", {})
         why = await self._ask(ctx, f"{_V3}/sub-sessions/{id}/explain", {})
-        state = state_of({**goal, "is_preview": why["is_preview"], "substance_floor_passed": why["floor"]["passed"]})
         evidence = ("evidence_for", "evidence_against")  # the words in which it was seen are not given
         return {
             **chosen(goal, "explained"),
-            "state": state,
+            "state": STATES[goal["outcome"]],
             "verdict": why["verdict"],
             **{part: why[part]["text"] for part in _PARTS},
             **{side: [each["what"] for each in why["outcome"][side]] for side in evidence},

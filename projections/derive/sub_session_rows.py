@@ -136,6 +136,9 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "reviewed": _overridden(said, detail, boundary=said.gaps_reviewed),
         **concluded.totals,
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
+        "agent": next((turn.agent for turn in turns if turn.agent is not None), None),
+        "folder": next((turn.cwd_digest for turn in turns if turn.cwd_digest is not None), None),
+        "score": detail.estimate.score if detail.estimate and detail.judge_status == "ok" else None,
         "models": pack(model_totals(turns)),
         "detail": pack(detail),
     }

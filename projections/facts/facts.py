@@ -100,7 +100,10 @@ def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured
         text_digest=shown.text_digest,
         reading=shown.prompt,
         cwd_digest=event.cwd_digest,
+        agent=event.source.removesuffix(captures.TRANSCRIPT_SUFFIX),
     )
+    if event.cwd_digest is not None:
+        rows.folders.append((*owner(event.scope), event.cwd_digest, position))
     tables.add_capture(rows, event.agent_session_id, capture)
 
 

@@ -41,6 +41,7 @@ class Reprice(msgspec.Struct, frozen=True):
 class Rows(msgspec.Struct):
     sessions: list[Row] = []
     captures: list[Row] = []
+    folders: list[Row] = []
     answers: list[Row] = []
     observations: list[Row] = []
     telemetry_records: list[Row] = []

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCaptured
+from aggregates.capture.events import TRANSCRIPT_SUFFIX, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Digester
 from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
@@ -38,6 +38,7 @@ class _Batch(NamedTuple):
     signal: str
     agent_session_id: str | None
     position: int
+    agent: str
 
 
 def add_records(
@@ -45,7 +46,8 @@ def add_records(
 ) -> None:
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-    batch = _Batch(*owner(event.scope), signal, session, position)
+    agent = event.source.removesuffix(TRANSCRIPT_SUFFIX)
+    batch = _Batch(*owner(event.scope), signal, session, position, agent)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
@@ -115,6 +117,7 @@ def _observe(
             reading=seen.prompt,
             words_start=0 if seen.text is None else seen.text.start,
             sent_again=record.request_id,
+            agent=batch.agent,
         )
         add_capture(rows, session, capture)
     return prompt_id

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.capture.events import TRANSCRIPT_SUFFIX
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import Interval
@@ -18,7 +17,7 @@ from projections.reader import Reader, bound, unpack
 from projections.sub_sessions import rows as goal_rows
 
 SEARCHED_MAX = 2_000
-"""So many goals are looked through for words or an agent: what they hold of these is read from the log."""
+"""So many goals are looked through for words: titles are read from the log."""
 _READ_AT_ONCE = 200  # of these
 
 
@@ -78,6 +77,7 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
     rework: bool | None
     rework_of: str | None  # the earlier sub-session that it takes back or repeats
     crushed: bool | None
+    outcome: goal_rows.GoalOutcome
 
 
 class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +99,7 @@ class RealtimeRow(goal_rows.CostDoubts, frozen=True, kw_only=True):
     agent_session_id: str
     is_preview: bool
     substance_floor_passed: bool
+    outcome: goal_rows.GoalOutcome
     letter_grade: str | None
     grade_told: str | None
     prompt_grade: str | None
@@ -179,20 +180,21 @@ class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[goal_rows.SubSessionRow]
     total: int | None  # how many there are; None where they were looked through
     more: bool
-    searched: int = 0  # how many were looked through for words or an agent; 0 without either
+    searched: int = 0  # how many were looked through for words; 0 without any
     complete: bool = True  # whether all there are were looked through
 
 
 def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int) -> GoalPage:
     """The newest first. What was said is sealed in the log, so it is read, up to a bound that is told."""
-    named = {"kind": wanted.kind, "outcome": wanted.outcome}
+    named = {"kind": wanted.kind, "outcome": wanted.outcome, "agent": wanted.agent}
     where = goal_rows.IN_RANGE + ("AND s.overridden " if wanted.said else "")
     where += "" if wanted.kind is None else "AND s.intent = :kind "
     where += "" if wanted.outcome is None else f"AND {goal_rows.OUTCOME} = :outcome "
+    where += "" if wanted.agent is None else "AND s.agent = :agent "
     window, words = wanted.window or Window(0, 2**62), wanted.words.casefold().split()
     page = partial(goal_rows.select, reader, scope, where + goal_rows.NEWEST_FIRST, window, **named)
-    if not words and wanted.agent is None:
-        rows = with_agents(reader, page(limit=limit, offset=offset))
+    if not words:
+        rows = page(limit=limit, offset=offset)
         (total,) = reader.db.execute(
             f"SELECT count(*) {goal_rows.owned()}{where}", bound(scope, window, **named)
         ).fetchone()
@@ -202,25 +204,9 @@ def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int)
     while not complete and searched < SEARCHED_MAX and len(found) <= offset + limit:
         rows = page(limit=_READ_AT_ONCE, offset=searched)
         searched, complete = searched + len(rows), len(rows) < _READ_AT_ONCE
-        titled = [row for row in rows if all(word in (row.title or "").casefold() for word in words)]
-        found += [row for row in with_agents(reader, titled) if wanted.agent in (None, row.agent)]
+        found += [row for row in rows if all(word in (row.title or "").casefold() for word in words)]
     shown, more = found[offset : offset + limit], len(found) > offset + limit
     return GoalPage(rows=shown, total=None, more=more, searched=searched, complete=complete)
-
-
-def with_agents(reader: Reader, rows: list[goal_rows.SubSessionRow]) -> list[goal_rows.SubSessionRow]:
-    """The same rows, with the agent that was worked with where it is known."""
-    places = {row.sub_session_id: ref.position for row in rows if (ref := row.detail.first_title) is not None}
-    sources = reader.sources(places.values())
-    for row in rows:
-        row.agent = sources.get(places.get(row.sub_session_id, -1), "").removesuffix(TRANSCRIPT_SUFFIX) or None
-    return rows
-
-
-def goal_row(reader: Reader, scope: Scope, sub_session_id: UUID) -> goal_rows.SubSessionRow | None:
-    """One goal, under its present or any former id; None where the developer has none of it."""
-    row = goal_rows.find(reader, scope, sub_session_id)
-    return None if row is None else with_agents(reader, [row])[0]
 
 
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.

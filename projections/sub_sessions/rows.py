@@ -29,10 +29,11 @@ UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where the
 SETTLED = "s.settles_at_us <= b.log_time_us"
 QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
 CRUSHED = f"{QUALIFIES} AND s.goal_complete IS 1 AND s.rework_of IS NULL"
-GoalOutcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
+GoalOutcome = Literal["reached", "not_reached", "repeated", "undecided", "going_on", "not_counted"]
 OUTCOME = (
-    f"CASE WHEN NOT ({SETTLED}) THEN 'live' WHEN NOT ({QUALIFIES}) THEN 'not_counted' WHEN {CRUSHED} THEN 'reached' "
-    "WHEN s.goal_complete IS NULL THEN 'undecided' WHEN s.rework_of IS NOT NULL THEN 'rework' ELSE 'not_reached' END"
+    f"CASE WHEN NOT ({SETTLED}) THEN 'going_on' WHEN NOT ({QUALIFIES}) THEN 'not_counted' "
+    f"WHEN {CRUSHED} THEN 'reached' WHEN s.goal_complete IS NULL THEN 'undecided' "
+    "WHEN s.rework_of IS NOT NULL THEN 'repeated' ELSE 'not_reached' END"
 )
 SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL ELSE {CRUSHED} END"
 """NULL where the outcome is undecided."""
@@ -109,19 +110,20 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     said: bool  # whether a person said something about it
     judged_intent: Intent | None  # without anybody's override, as `judged_rework_of`
     judged_rework_of: str | None
+    agent: str | None
+    folder: int | None  # the digest of the working directory
     detail: Detail
     title: str | None = None  # None once it has been forgotten, as the summary
     summary: str | None = None
     title_source: str = ""
-    agent: str | None = None  # where `with_agents` found it
 
     @property
     def settled(self) -> bool:
-        return self.outcome != "live"
+        return self.outcome != "going_on"
 
     @property
     def crushed(self) -> bool | None:
-        return None if self.outcome in ("live", "undecided") else self.outcome == "reached"
+        return None if self.outcome in ("going_on", "undecided") else self.outcome == "reached"
 
     @property
     def kind(self) -> str:
@@ -215,8 +217,8 @@ def booleans(standing: Standing) -> dict[str, bool | None]:
 
 _SELECT = (
     "SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, s.turns, s.floor_passed, s.trivia_reason, "
-    "s.intent, s.judged_intent, s.earned, s.sure, s.overridden <> 0 AS said, s.judged_rework_of, s.detail, "
-    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, "
+    "s.intent, s.judged_intent, s.earned, s.sure, s.overridden <> 0 AS said, s.judged_rework_of, s.agent, s.folder, "
+    "s.detail, s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, "
     "s.unmeasured_requests, s.failed_requests, "
     f"{WHOLE_TOKENS} AS total_tokens, {OUTCOME} AS outcome, iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
     f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, "

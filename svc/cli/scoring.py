@@ -18,7 +18,7 @@ from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.pages.words import HABITS, KINDS, UNKNOWN, counted, plainly, rate_told, reason_of, state_of, titled, usd
+from svc_http.pages.words import HABITS, KINDS, STATES, UNKNOWN, counted, plainly, rate_told, reason_of, titled, usd
 from svc_http.pages.words import kind as kind_named
 from svc_http.records import DAYS_MAX, last_dates, last_days
 
@@ -28,7 +28,7 @@ GOALS_SHOWN = 20
 GOALS_MAX = 200  # one page of the API; among these a goal is looked for by number or beginning of id
 ID_CHARACTERS = 8
 NOT_REPORTED = "not reported"  # the model of requests that name none
-_STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}
+_STYLES = {"reached": "green", "not_reached": "red", "repeated": "red", "going_on": "cyan"}
 days_option = click.option(
     "--days", type=click.IntRange(1, DAYS_MAX), default=DAYS, show_default=True, help="The last so many days."
 )
@@ -126,7 +126,7 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
         rows = []
         for place, each in enumerate(found, 1):
             kind, letter = kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN
-            goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), state_of(each)
+            goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), STATES[each["outcome"]]
             spent = bounded(each["cost_usd"], each["lower_bound_requests"], each["upper_bound_requests"])
             rows.append((str(place), *goal, kind, letter, spent, _title(each)))
         show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
@@ -162,9 +162,8 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     explained = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
     if as_json:
         return print_json(explained)
-    console, told = Shown(highlight=False, soft_wrap=True), state_of(found) if "is_preview" in found else ""
-    style = _STYLES.get(told, "yellow")
-    console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{told}[/{style}]")
+    console, style = Shown(highlight=False, soft_wrap=True), _STYLES.get(found["outcome"], "yellow")
+    console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{STATES[found['outcome']]}[/{style}]")
     console.print(escape(explained["verdict"]))
     for gap in explained["unsure_gaps"]:
         where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"

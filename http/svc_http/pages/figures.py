@@ -34,7 +34,7 @@ DEAREST_SHOWN = 10
 EVENTS_SHOWN = 20
 REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
 WEEKS_SHOWN = 12
-_FAILED: tuple[GoalOutcome, ...] = ("not_reached", "rework")
+_FAILED: tuple[GoalOutcome, ...] = ("not_reached", "repeated")
 routes = Routes()
 
 
@@ -56,7 +56,7 @@ def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
 async def home(call: BySignIn) -> Response:
     (window, asked), now_us = await period_of(call), call.service.now_us()
     weeks, days = call.windows("weekly", 26)[-(asked["period"].length // 7 + 1) :], days_of(call, window)
-    going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
+    going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
     (*by_week, now), graded, shown, (*spent, total), live = await call.read(
         lambda reader, scope: (
             [tally(reader, scope, each) for each in (*weeks, window)],
@@ -148,11 +148,10 @@ async def cost(call: BySignIn) -> Response:
             dearest(reader, scope, window, DEAREST_SHOWN),
         )
     )
-    order = [*(each for each in STATES if each != "live"), "live"]
     return await call.show(
         "cost.html",
         **asked,
-        outcomes=sorted(outcomes.items(), key=lambda each: order.index(each[0])),
+        outcomes=sorted(outcomes.items(), key=lambda each: [*STATES].index(each[0])),
         models=models,
         days=list(zip(days, spent, strict=True)),
         goals=goals,

@@ -16,8 +16,7 @@ from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
 from projections.sub_sessions.detail import PromptRow, course, prompt_rows, sub_session_detail
-from projections.sub_sessions.listing import goal_row
-from projections.sub_sessions.rows import MARKS
+from projections.sub_sessions.rows import MARKS, find
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, form_of
@@ -47,7 +46,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     offset = (number - 1) * PAGE_ROWS
     row, detail, turns, prompts, explained = await call.read(
         lambda reader, scope: (
-            goal_row(reader, scope, goal_id),
+            find(reader, scope, goal_id),
             sub_session_detail(reader, scope, goal_id),
             course(reader, scope, goal_id),
             prompt_rows(reader, scope, goal_id, PAGE_ROWS, offset) or [],
@@ -130,7 +129,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     if word == "kind" and fields.get("kind") not in get_args(Intent):
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
     window, period = await period_of(call)
-    row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
+    row = found(await call.read(find, goal_id), _NOT_YOURS)
     _, command = await command_of(call, body, str(goal_id))
     what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
     return await call.show(

@@ -16,7 +16,7 @@ from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
 from projections.reader import Reader
-from projections.sub_sessions.listing import goal_row
+from projections.sub_sessions.rows import find
 from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
@@ -34,7 +34,7 @@ STATES: Mapping[ReportStatus, str] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
-MISSED = ("not_reached", "rework", "not_counted")
+MISSED = ("not_reached", "repeated", "not_counted")
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
@@ -119,7 +119,7 @@ async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | N
 def _missed(reader: Reader, scope: Scope, tasks: Sequence[Section]) -> dict[str, str]:
     """What came of goals that a report has as not reached; without those that count otherwise by now."""
     asked = (each["subSessionId"] for each in tasks if each["crushed"] is False)
-    rows = ((each, goal_row(reader, scope, UUID(each))) for each in asked)
+    rows = ((each, find(reader, scope, UUID(each))) for each in asked)
     return {each: OUTCOMES[row.outcome] for each, row in rows if row is not None and row.outcome in MISSED}
 
 

@@ -172,17 +172,6 @@ def titled(title: str, summary: str | None, source: str) -> str:
     return title.rstrip(" ,;:") + "…" if is_cut else title
 
 
-def state_of(goal: Mapping[str, Any]) -> str:
-    """Of a goal as the API lists it."""
-    if goal["is_preview"]:
-        return STATES["live"]
-    if not goal["substance_floor_passed"] or goal["intent_class"] in ("unclassified", None):
-        return STATES["not_counted"]
-    if goal["rework"] and goal["goal_complete"] is not None:
-        return STATES["rework"]
-    return STATES[{True: "reached", False: "not_reached", None: "undecided"}[goal["goal_complete"]]]
-
-
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _HABIT = re.compile(r"\b(?:" + "|".join(HABITS) + r")\b")
 

@@ -1,23 +1,28 @@
 """Goals as a person looks for them, and what was done in each turn, against a small month that was made by hand."""
 
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.score import newest_at
+from projections.sub_sessions import goals as listing_of
 from projections.sub_sessions import turns
 from projections.sub_sessions.detail import FileShown
-from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goal_row, goals
-from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
+from projections.sub_sessions.goals import Cursor, Goals, Order, Sort
+from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goals
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow, find
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
 CLI = "Add a --json flag to src/cli.py and a test for it."
 WHERE = "Where is the parser called?"
+
+ALWAYS = Window(0, 2**62)
 
 
 def worked(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True, **fields: str) -> UUID:
@@ -53,12 +58,12 @@ def month() -> Month:
 
 
 def test_all_stand_with_their_outcomes_the_newest_first(month: Month) -> None:
-    assert month.shown() == ["live", "rework", "not_counted", "not_reached", "reached"]
+    assert month.shown() == ["going_on", "repeated", "not_counted", "not_reached", "reached"]
     assert newest_at(month.reader, ANA) == iso(MONDAY + 2 * DAY)
     assert newest_at(month.reader, BEN) is None
 
 
-@pytest.mark.parametrize("outcome", ["live", "rework", "not_counted", "not_reached", "reached", "undecided"])
+@pytest.mark.parametrize("outcome", ["going_on", "repeated", "not_counted", "not_reached", "reached", "undecided"])
 def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: GoalOutcome) -> None:
     found = goals(month.reader, ANA, Wanted(outcome=outcome), 50, 0)
     assert {each.outcome for each in found.rows} <= {outcome}
@@ -68,12 +73,12 @@ def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: GoalOutco
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        ({"window": Window(MONDAY + DAY, MONDAY + 2 * DAY)}, ["rework"]),
+        ({"window": Window(MONDAY + DAY, MONDAY + 2 * DAY)}, ["repeated"]),
         ({"agent": "codex"}, ["not_reached"]),
         ({"agent": "gemini"}, []),
         ({"said": True}, ["not_reached"]),
-        ({"kind": "bug_fix"}, ["rework", "reached"]),
-        ({"words": "CRASH parser"}, ["rework", "reached"]),
+        ({"kind": "bug_fix"}, ["repeated", "reached"]),
+        ({"words": "CRASH parser"}, ["repeated", "reached"]),
     ],
 )
 def test_goals_are_found_by_what_is_asked_for(month: Month, wanted: dict[str, Any], found: list[str]) -> None:
@@ -104,13 +109,84 @@ def test_pages_follow_each_other(month: Month) -> None:
 
 
 def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
-    row = goal_row(month.reader, ANA, month.reached)
+    row = find(month.reader, ANA, month.reached)
     assert row is not None
     assert (row.outcome, row.turns, row.trivia_reason) == ("reached", 1, None)
-    assert goal_row(month.reader, BEN, month.reached) is None
-    below = goal_row(month.reader, ANA, month.asked)
+    assert find(month.reader, BEN, month.reached) is None
+    below = find(month.reader, ANA, month.asked)
     assert below is not None
     assert (below.detail.floor.mutating_calls, below.detail.floor.changed_lines) == (0, 0)
+
+
+# --- as the API lists them ------------------------------------------------------------------------------------
+
+
+def listed(month: Month, limit: int = 50, cursor: Cursor | None = None, **asked: Any) -> Goals:
+    order = {name: asked.pop(name) for name in ("sort", "ascending") if name in asked}
+    wanted = listing_of.Wanted(**{"window": ALWAYS} | asked)
+    return listing_of.goals(month.reader, ANA, wanted, Order(**order), limit, cursor)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "begun"),
+    [
+        ({}, ["going_on", "repeated", "not_counted", "not_reached", "reached"], 5),
+        ({"window": Window(MONDAY + DAY, MONDAY + 2 * DAY)}, ["repeated"], 1),
+        ({"agent": "codex"}, ["not_reached"], 1),
+        ({"agent": "'; --"}, [], 0),
+        ({"overridden": True}, ["not_reached"], 1),
+        ({"intent_class": "bug_fix"}, ["repeated", "reached"], 2),
+        ({"outcome": "reached"}, ["reached"], 5),
+        ({"outcome": "undecided", "agent": "codex"}, [], 1),
+    ],
+)
+def test_counts_add_up_to_what_began_whichever_outcome_is_asked_for(
+    month: Month, asked: dict[str, Any], found: list[str], begun: int
+) -> None:
+    page = listed(month, **asked)
+    assert [each.outcome for each in page.goals] == found
+    assert page.counts is not None
+    assert sum(msgspec.structs.astuple(page.counts)) == page.begun == begun
+    assert (page.oldest_at, page.newest_at) == (iso(MONDAY), iso(MONDAY + 2 * DAY))
+
+
+@pytest.mark.parametrize("ascending", [False, True])
+@pytest.mark.parametrize("sort", get_args(Sort))
+def test_pages_of_every_order_hold_each_goal_once(month: Month, sort: Sort, ascending: bool) -> None:
+    whole = [each.score_v3_sub_session_id for each in listed(month, sort=sort, ascending=ascending).goals]
+    found: list[str] = []
+    cursor: Cursor | None = None
+    for _ in range(3):
+        page = listed(month, 2, cursor, sort=sort, ascending=ascending)
+        found += [each.score_v3_sub_session_id for each in page.goals]
+        cursor = Cursor.read(page.next) if page.next else None
+    assert found == whole
+    assert (len(set(found)), cursor) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("sort", "shown"), [("cost", "cost_usd"), ("turns", "turns"), ("duration", "duration_seconds")]
+)
+def test_what_is_not_known_comes_last_whichever_way(month: Month, sort: Sort, shown: str) -> None:
+    for ascending in (False, True):
+        told = [getattr(each, shown) for each in listed(month, sort=sort, ascending=ascending).goals]
+        known = [each for each in told if each is not None]
+        assert told == [*sorted(known, reverse=not ascending), *[None] * (len(told) - len(known))]
+
+
+def test_more_goals_than_are_looked_at_give_the_newest_and_no_sums(
+    month: Month, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing_of, "ROWS_MAX", 2)
+    page = listed(month)
+    assert [each.outcome for each in page.goals] == ["going_on", "repeated"]
+    assert (page.is_partial, page.begun, page.counts) == (True, None, None)
+
+
+def test_a_goal_says_what_it_changed_and_why_it_does_not_count(month: Month) -> None:
+    of = {each.outcome: each for each in listed(month).goals}
+    assert (of["reached"].files, of["reached"].agent, of["reached"].cost_kind) == (1, "claude-code", "exact")
+    assert (of["not_counted"].outcome_reason, of["not_counted"].files) == ("too_few_turns", 0)
 
 
 # --- its turns ------------------------------------------------------------------------------------------------

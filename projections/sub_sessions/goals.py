@@ -1,0 +1,252 @@
+"""The goals of a range as a person looks for them: how many came out how, and a page of them in the order asked for."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.reading.verdicts import Intent
+from aggregates.times import UNTIMED_US, Window, iso
+from projections.reader import Reader, bound, json_array
+from projections.sub_sessions.rows import (
+    IN_RANGE,
+    OUTCOME,
+    SETTLED,
+    WHOLE_TOKENS,
+    GoalOutcome,
+    SubSessionRow,
+    owned,
+    select,
+)
+
+ROWS_MAX = 200_000  # of a range so many goals are counted, the newest: each costs about a microsecond
+Sort = Literal["started", "duration", "cost", "tokens", "grade", "turns"]
+CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
+"""Whether a cost may have been more, or less, or either."""
+
+
+class Project(msgspec.Struct, frozen=True):
+    key: str  # names it in queries
+    name: str
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True):
+    """One sub-session as lists show it. What is judged at settling is null while it goes on."""
+
+    score_v3_sub_session_id: str
+    title: str | None
+    title_source: str
+    summary: str | None
+    outcome: GoalOutcome
+    outcome_reason: str | None  # why it is undecided, or does not count
+    intent_class: str
+    kind_told: str | None
+    project: Project | None  # null where nothing told it
+    agent: str | None
+    turns: int
+    files: int  # that it changed
+    prompt_grade: str | None  # of its latest prompt
+    grade_told: str | None  # of all its prompts
+    cost_usd: float | None  # null where a request has no price, or none was seen
+    cost_kind: CostKind | None
+    unpriced_requests: int
+    total_tokens: int | None
+    started_at: str
+    duration_seconds: float | None
+    overridden: bool  # whether its developer said something about it
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    reached: int
+    not_reached: int
+    repeated: int
+    undecided: int
+    going_on: int
+    not_counted: int
+
+
+class Goals(msgspec.Struct, frozen=True, kw_only=True):
+    """`counts` add up to `begun`, whichever outcome was asked for; both are null where the range holds too many."""
+
+    begun: int | None
+    counts: Counts | None
+    goals: list[Goal]
+    is_partial: bool  # whether the range holds more goals than are looked at: the newest are
+    next: str | None  # the `cursor` of the next page
+    agents: list[str]  # that were worked with in the range
+    projects: list[Project]
+    oldest_at: str | None  # when the developer's first goal began, whatever the range
+    newest_at: str | None
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which goals; None is any."""
+
+    window: Window
+    outcome: GoalOutcome | None = None
+    intent_class: Intent | None = None
+    agent: str | None = None
+    project: str | None = None
+    overridden: bool = False  # only those that a person said something about
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    sort: Sort = "started"
+    ascending: bool = False
+
+
+_TOOK = "s.ended_us - s.started_us"
+_KEYS: dict[Sort, str] = {
+    "started": "s.started_us",
+    "duration": f"iif({SETTLED} AND NOT ({_TOOK} > 0 AND {_TOOK} < {UNTIMED_US}), {_TOOK}, NULL)",
+    "cost": "iif((s.requests OR s.failed_requests) AND NOT s.unpriced_requests, s.cost_usd_nano, NULL)",
+    "tokens": WHOLE_TOKENS,
+    "grade": "s.score",
+    "turns": "s.turns",
+}
+assert tuple(_KEYS) == get_args(Sort)
+_BEYOND = 1 << 62  # what is not known comes last, whichever way
+
+
+class Cursor(NamedTuple):
+    """The place of a goal in an order."""
+
+    key: float
+    started_us: int
+    sub_session_id: str
+
+    @classmethod
+    def read(cls, text: str) -> "Cursor":
+        """Raises `ValueError` with a sentence."""
+        try:
+            key, started, name = text.split("~")
+            return cls(float(key) if "." in key else int(key), int(started), name)
+        except ValueError:
+            raise ValueError("cursor must be the `next` of a page before") from None
+
+    def __str__(self) -> str:
+        return "~".join(map(str, self))
+
+
+class _Tallied(NamedTuple):
+    """Goals that are alike in whatever is filtered by."""
+
+    outcome: GoalOutcome
+    intent: Intent | None
+    agent: str | None
+    folder: int | None
+    overridden: int
+    goals: int
+
+
+def goals(
+    reader: Reader, scope: Scope, wanted: Wanted, order: Order, limit: int, cursor: Cursor | None = None
+) -> Goals:
+    tallied, window = _tallied(reader, scope, wanted.window)
+    is_partial = window != wanted.window
+    counts = Counter[GoalOutcome]()
+    for each in tallied:
+        if _fits(each, wanted):
+            counts[each.outcome] += each.goals
+    rows, after = _page(reader, scope, msgspec.structs.replace(wanted, window=window), order, limit, cursor)
+    ends = "SELECT min(started_us), max(started_us) FROM sub_sessions WHERE organization_id = :organization "
+    oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
+    return Goals(
+        begun=None if is_partial else counts.total(),
+        counts=None if is_partial else Counts(**{each: counts[each] for each in get_args(GoalOutcome)}),
+        goals=list(shown(reader, rows)),
+        is_partial=is_partial,
+        next=None if after is None else str(after),
+        agents=sorted({each.agent for each in tallied if each.agent}),
+        projects=[],
+        oldest_at=None if oldest is None else iso(oldest),
+        newest_at=None if newest is None else iso(newest),
+    )
+
+
+def _fits(each: _Tallied, wanted: Wanted) -> bool:
+    return (
+        wanted.intent_class in (None, each.intent)
+        and wanted.agent in (None, each.agent)
+        and wanted.project is None
+        and (bool(each.overridden) or not wanted.overridden)
+    )
+
+
+def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[_Tallied], Window]:
+    """With the range that was looked at: a part of the one asked for, where that holds too many goals."""
+    last = f"SELECT s.started_us {owned()}{IN_RANGE}ORDER BY s.started_us DESC LIMIT 1 OFFSET :most"
+    beyond = reader.db.execute(last, bound(scope, window, most=ROWS_MAX)).fetchone()
+    looked_at = window if beyond is None else Window(beyond[0] + 1, window.end_us)
+    alike = "s.intent, s.agent, s.folder, s.overridden <> 0"
+    query = f"SELECT {OUTCOME}, {alike}, count(*) {owned()}{IN_RANGE}GROUP BY 1, 2, 3, 4, 5"
+    return [_Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
+
+
+def _page(
+    reader: Reader, scope: Scope, wanted: Wanted, order: Order, limit: int, cursor: Cursor | None
+) -> tuple[list[SubSessionRow], Cursor | None]:
+    """With the place of the last one, where more follow."""
+    key = f"coalesce({_KEYS[order.sort]}, {_BEYOND if order.ascending else -1})"
+    sign, direction = (">", "ASC") if order.ascending else ("<", "DESC")
+    place = f"{key}, s.started_us, s.sub_session_id"
+    where = f"{IN_RANGE}AND {_where(wanted)}"
+    where += "" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) "
+    at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
+    ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
+    named = {"outcome": wanted.outcome, "intent": wanted.intent_class, "agent": wanted.agent}
+    values = bound(scope, wanted.window, limit=limit + 1, **named, **at)
+    query = f"SELECT {place} {owned()}{where}ORDER BY {ordered} LIMIT :limit"
+    places = [Cursor(*row) for row in reader.db.execute(query, values)]
+    ids = [each.sub_session_id for each in places[:limit]]
+    found = select(reader, scope, "AND s.sub_session_id IN (SELECT value FROM json_each(:ids))", ids=json_array(ids))
+    rows = sorted(found, key=lambda row: ids.index(row.sub_session_id))
+    return rows, places[limit - 1] if len(places) > limit else None
+
+
+def _where(wanted: Wanted) -> str:
+    asked = {
+        f"{OUTCOME} = :outcome": wanted.outcome is not None,
+        "s.intent = :intent": wanted.intent_class is not None,
+        "s.agent = :agent": wanted.agent is not None,
+        "s.overridden <> 0": wanted.overridden,
+        "0": wanted.project is not None,
+    }
+    return "".join(f"{condition} AND " for condition, is_asked in asked.items() if is_asked) + "1 "
+
+
+def shown(reader: Reader, rows: Iterable[SubSessionRow]) -> Iterator[Goal]:
+    rows = list(rows)
+    query = (
+        "SELECT f.sub_session_id, count(*) FROM json_each(?) i JOIN sub_session_files f ON f.sub_session_id = i.value "
+        "WHERE f.changed GROUP BY 1"
+    )
+    files = dict(reader.db.execute(query, (json_array([row.sub_session_id for row in rows]),)).fetchall())
+    for row in rows:
+        yield row.shown_as(
+            Goal,
+            outcome_reason=_reason(row),
+            project=None,
+            files=files.get(row.sub_session_id, 0),
+            cost_kind=_cost_kind(row),
+            overridden=row.said,
+        )
+
+
+def _reason(row: SubSessionRow) -> str | None:
+    match row.outcome:
+        case "undecided":
+            return row.undecided_reason
+        case "not_counted":
+            return "unclassified" if row.floor_passed else row.trivia_reason or "too_few_turns"
+        case _:
+            return None
+
+
+def _cost_kind(row: SubSessionRow) -> CostKind | None:
+    more, less = row.lower_bound_requests > 0, row.upper_bound_requests > 0
+    if row.cost_usd is None:
+        return None
+    return "about" if more and less else "lower_bound" if more else "upper_bound" if less else "exact"
