@@ -96,7 +96,7 @@ async def _people(service: "RunningService", var: Path, url: str) -> dict[str, s
         written = write_transcripts(Path(folder), now_us=now_us)
         for name, whose in keys.items():
             destination = intake(Server(url, whose), CLAUDE_CODE.source)
-            await import_into(destination, CLAUDE_CODE, [written[name]], lambda *_: None, now_us=now_us)
+            await import_into(destination, CLAUDE_CODE.found([written[name]]), lambda *_: None, now_us=now_us)
     return keys
 
 

@@ -1,7 +1,7 @@
 """`svc import`: read what an agent has already written on this machine."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,7 @@ from aggregates.ids import KEY_START_CHARACTERS
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, say, show_fields, tell, working
 from svc.connect.connections import Server, checked_url, known_key, note_archive_read
-from svc.importing.exchange import TornLine, Transcripts
+from svc.importing.exchange import Found, TornLine
 from svc.importing.importer import (
     ANSWER_SECONDS,
     FORMATS,
@@ -38,7 +38,7 @@ WATCH_SECONDS = 60
 _THEIRS = "another developer's agent session"  # stands in the refusal of one
 _FOR_GOOD = "Sessions stay with whom they are first imported for."
 import_ = click.Group("import")
-Parts = Sequence[tuple[Transcripts, Sequence[Path]]]
+Sessions = Mapping[str, Sequence[Found]]  # by agent
 Progress = Callable[[int, int], None]
 
 
@@ -85,15 +85,14 @@ class Whose(NamedTuple):
                 "--developer and --organization"
             )
 
-    def take(self, parts: Parts) -> list[ImportReport]:
-        """One report for each."""
+    def take(self, sessions: Sessions) -> dict[str, ImportReport]:
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds) as progress:
             if self.url is None:
-                return run(self._here, parts, progress)
+                return run(self._here, sessions, progress)
             server = Server(checked_url(self.url), self.key or known_key(self.url))
             say(f"For the owner of the key {server.key[:KEY_START_CHARACTERS]}… at {server.url}. {_FOR_GOOD}", err=True)
-            return run(_import, partial(intake, server), parts, progress)
+            return run(_import, partial(intake, server), sessions, progress)
 
     def say_next(self, files: int) -> None:
         """Where what was imported is seen; on standard error, beside any JSON."""
@@ -107,7 +106,7 @@ class Whose(NamedTuple):
         elif files:
             say("Next: the pages of that server, or `svc goals --api URL`, show the goals.", err=True)
 
-    async def _here(self, parts: Parts, progress: Progress) -> list[ImportReport]:
+    async def _here(self, sessions: Sessions, progress: Progress) -> dict[str, ImportReport]:
         from svc.cli.access import reach
 
         async with reach(self.settings) as access:
@@ -120,7 +119,9 @@ class Whose(NamedTuple):
                 return Answer(answer.status_code, answer.content, answer.headers)
 
             named = {name: member[name] for name in ("organization_id", "developer_id")}
-            return await _import(lambda agent: Destination("the server", ask, source=agent, **named), parts, progress)
+            return await _import(
+                lambda agent: Destination("the server", ask, source=agent, **named), sessions, progress
+            )
 
 
 def intake(server: Server, agent: str) -> Destination:
@@ -134,11 +135,14 @@ def intake(server: Server, agent: str) -> Destination:
     return Destination(server.url, ask, source=agent)
 
 
-async def _import(destination_of: Callable[[str], Destination], parts: Parts, progress: Progress) -> list[ImportReport]:
+async def _import(
+    destination_of: Callable[[str], Destination], sessions: Sessions, progress: Progress
+) -> dict[str, ImportReport]:
     now_us = time.time_ns() // 1_000
-    return [
-        await import_into(destination_of(each.source), each, paths, progress, now_us=now_us) for each, paths in parts
-    ]
+    return {
+        agent: await import_into(destination_of(agent), found, progress, now_us=now_us)
+        for agent, found in sessions.items()
+    }
 
 
 @click.command("of-an-agent", params=[ORGANIZATION])
@@ -159,7 +163,7 @@ def _of_an_agent(
         raise click.ClickException(f"there is no {named}; {following}")
     destination = Whose(settings, **whose)
     destination.check(context)
-    (report,) = destination.take([(transcripts, found)])
+    report = destination.take({agent: transcripts.found(found)})[agent]
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
     destination.say_next(report.files)
 
@@ -218,13 +222,12 @@ def _agentsview(
     while True:
         try:
             chosen = archive.chosen(agent, since, every=every, quiet_before_us=time.time_ns() // 1_000 - QUIET_US)
-            reports = destination.take([(each, ()) for each in chosen])
+            reports = destination.take(chosen)
             note_archive_read()
-            told = {each.source: report for each, report in zip(chosen, reports, strict=True)}
             if not watch:
-                tell(told, as_json, partial(_show_each, archive.missing))
-                return destination.say_next(len(told))
-            for name, report in told.items():
+                tell(reports, as_json, partial(_show_each, archive.missing))
+                return destination.say_next(len(reports))
+            for name, report in reports.items():
                 say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {report.created} captures new")
         except (Mendable, click.ClickException) as error:
             if not watch or (isinstance(error, click.ClickException) and error.__cause__ is None):  # after Ctrl-C

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -170,7 +170,7 @@ class Archive:
 
     def chosen(
         self, agent: str | None, since: datetime | None, *, every: bool, quiet_before_us: int
-    ) -> "list[Sessions]":
+    ) -> dict[str, list[Found]]:
         """By agent what was not read before; agents that svc reads itself only where they are asked for.
 
         Originals stand before what was forked from them, and sub-agents' sessions last.
@@ -189,7 +189,7 @@ class Archive:
             if wanted and (revision is None or revision != each.transcript_revision):
                 opened = partial(self._open, each, quiet_before_us)
                 by_agent.setdefault(each.source, []).append(Found(each.id, opened))
-        return [Sessions(*some) for some in sorted(by_agent.items())]
+        return dict(sorted(by_agent.items()))
 
     def _open(self, session: Session, quiet_before_us: int, seen: Memory) -> tuple[Reader, Iterator[Exchange]] | None:
         if REVIEW_MARK in (session.cwd or ""):
@@ -212,16 +212,6 @@ class Archive:
             if exchange.last_us > before_us:
                 yield exchange
         self.read[session.id] = revision, until_us
-
-
-class Sessions(NamedTuple):
-    """An archive's sessions of one agent, to be imported as files are."""
-
-    source: str
-    sessions: list[Found]
-
-    def found(self, _: Sequence[Path], /) -> list[Found]:
-        return self.sessions
 
 
 class SessionReader(Reader):
@@ -391,6 +381,5 @@ def default_file() -> Path:
 def agents_only_in(file: Path) -> list[str]:
     """The agents of an archive that svc cannot hear otherwise; none where there is none."""
     with suppress(NoArchive):
-        sessions = Archive(file).chosen(None, None, every=True, quiet_before_us=0)
-        return [each.source for each in sessions if each.source not in HEARD]
+        return [each for each in Archive(file).chosen(None, None, every=True, quiet_before_us=0) if each not in HEARD]
     return []

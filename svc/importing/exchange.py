@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -309,13 +309,6 @@ class Found(NamedTuple):
     file: Path | None = None  # of its own
 
 
-class Transcripts(Protocol):
-    @property
-    def source(self) -> str: ...
-
-    def found(self, paths: Sequence[Path], /) -> list[Found]: ...
-
-
 class Format(NamedTuple):
     source: str  # as svc calls the agent
     what: str  # as a person calls the files
@@ -342,7 +335,7 @@ class Format(NamedTuple):
         named = f", or ${self.variable}/{self.below[0]}" if self.variable else ""
         return " and ".join(f"{home}/{each}" for home in self.homes for each in self.below) + named
 
-    def found(self, paths: Sequence[Path], /) -> list[Found]:
+    def found(self, paths: Sequence[Path]) -> list[Found]:
         """Raises `FileNotFoundError`."""
         found = list[Found]()
         for file in self.files_under(paths):

@@ -22,7 +22,7 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import HEAD_BYTES, Found, Memory, TornLine, Transcripts, by_beginning
+from svc.importing.exchange import HEAD_BYTES, Found, Memory, TornLine, by_beginning
 from svc.importing.gemini import GEMINI
 from svc.outward import Answer
 from svc.process import single
@@ -190,19 +190,13 @@ class Destination:
 
 
 async def import_into(
-    destination: Destination,
-    transcripts: Transcripts,
-    paths: Sequence[Path],
-    progress: Callable[[int, int], None],
-    *,
-    now_us: int,
+    destination: Destination, sessions: Sequence[Found], progress: Callable[[int, int], None], *, now_us: int
 ) -> ImportReport:
-    """Raises `FileNotFoundError`, and what the destination raises."""
+    """Raises what the destination raises."""
     import trio
 
     report = ImportReport()
-    sessions = await trio.to_thread.run_sync(transcripts.found, paths)
-    parts = await trio.to_thread.run_sync(_parts, sessions, now_us)
+    parts = await trio.to_thread.run_sync(newest_first, sessions, now_us)
     batches = _batches(_read(parts, now_us, report))
     send, receive = trio.open_memory_channel[list[Sent]](0)
 
@@ -230,13 +224,6 @@ async def import_into(
     report.passed_over = dict(Counter(report.passed_over).most_common())
     progress(report.files, len(sessions))
     return report
-
-
-def _parts(found: list[Found], now_us: int) -> list[list[Found]]:
-    """An archive's sessions in its own order."""
-    by_file = {each.file: each for each in found if each.file is not None}
-    parts = newest_first(list(by_file), now_us) if by_file else []
-    return [[by_file[file] for file in part] for part in parts] or [found]
 
 
 def _read(parts: Iterable[Sequence[Found]], now_us: int, report: ImportReport) -> Iterator[Sent]:
@@ -276,16 +263,17 @@ def _batches(found: Iterable[Sent]) -> Iterator[list[Sent]]:
         yield batch
 
 
-def newest_first(files: Sequence[Path], now_us: int) -> list[list[Path]]:
-    """The files that began lately, with all that may belong to them, and then the others; each in their order."""
-    names = {file: _names(file) for file in files}
-    lately = {file for file in files if by_beginning(file)[0] >= now_us - NEWEST_US}
+def newest_first(sessions: Sequence[Found], now_us: int) -> list[list[Found]]:
+    """What began lately, with all that may belong to it, and then the others; each in its order, as an archive's."""
+    files = {each.name: each.file for each in sessions if each.file is not None}
+    names = {name: _names(file) for name, file in files.items()}
+    lately = {name for name, file in files.items() if by_beginning(file)[0] >= now_us - NEWEST_US}
     while linked := _linked(lately, names):
         lately |= linked
-    return [[file for file in files if (file in lately) == wanted] for wanted in (True, False)]
+    return [[each for each in sessions if (each.name in lately) == wanted] for wanted in (True, False)]
 
 
-def _linked(some: Collection[Path], names: Mapping[Path, Collection[bytes]]) -> set[Path]:
+def _linked(some: Collection[str], names: Mapping[str, Collection[bytes]]) -> set[str]:
     """Further files that name what these name: a parent, a fork, a sub-agent, the same session."""
     theirs = {name for file in some for name in names[file]}
     return {file for file, its_own in names.items() if file not in some and not theirs.isdisjoint(its_own)}

@@ -46,6 +46,6 @@ def test_the_archive_of_the_real_program_tells_what_the_own_reader_tells(tmp_pat
     means = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "AGENTSVIEW_NO_DAEMON": "1"}
     subprocess.run([str(PROGRAM), "sync"], env=means, check=True, capture_output=True, timeout=90)
     archive = Archive(tmp_path / ".agentsview" / "sessions.db")
-    (sessions,) = archive.chosen("claude", None, every=True, quiet_before_us=0)
+    sessions = archive.chosen("claude", None, every=True, quiet_before_us=0)["claude-code"]
     assert archive.missing == []
-    assert told(sessions.found(())) == told(FORMATS["claude-code"].found([projects]))
+    assert told(sessions) == told(FORMATS["claude-code"].found([projects]))

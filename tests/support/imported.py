@@ -50,7 +50,7 @@ async def import_transcripts(
     transcripts: Format, path: Path, send: Send, progress: Progress, *, scope: Scope, digester: Digester, now_us: int
 ) -> ImportReport:
     destination = destination_of(Sender(scope, transcripts.source, digester), send)
-    return await import_into(destination, transcripts, [path], progress, now_us=now_us)
+    return await import_into(destination, transcripts.found([path]), progress, now_us=now_us)
 
 
 def destination_of(sender: Sender, send: Send) -> Destination:

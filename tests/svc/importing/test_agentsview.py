@@ -39,8 +39,8 @@ def changed(file: Path, script: str) -> None:
 
 def read(archive: Archive, agent: str | None = None, *, every: bool = True) -> list[Exchange]:
     found, seen = list[Exchange](), Memory()
-    for sessions in archive.chosen(agent, None, every=every, quiet_before_us=QUIET):
-        for each in sessions.found(()):
+    for sessions in archive.chosen(agent, None, every=every, quiet_before_us=QUIET).values():
+        for each in sessions:
             reading = each.open(seen)
             assert reading is not None
             found += reading[1]
@@ -54,9 +54,9 @@ def drafts(exchanges: list[Exchange], kind: str) -> list[RecordDraft]:
 async def imported(archive: Archive, actor: Actor, agent: str | None = None, *, now_us: int = NEXT_DAY_US * 2) -> int:
     """How much was new."""
     created = 0
-    for each in archive.chosen(agent, None, every=True, quiet_before_us=now_us - QUIET_US):
-        destination = destination_of(Sender(Scope(named("acme"), ANA), each.source, Digester(b"key")), actor.send)
-        report = await import_into(destination, each, (), lambda *_: None, now_us=now_us)
+    for source, found in archive.chosen(agent, None, every=True, quiet_before_us=now_us - QUIET_US).items():
+        destination = destination_of(Sender(Scope(named("acme"), ANA), source, Digester(b"key")), actor.send)
+        report = await import_into(destination, found, lambda *_: None, now_us=now_us)
         created += report.created + report.corrected
     return created
 
@@ -161,7 +161,7 @@ def test_which_agents_are_read(file: Path) -> None:
     archive = Archive(file)
 
     def of(agent: str | None, *, every: bool, since: datetime | None = None) -> list[str]:
-        return [each.source for each in archive.chosen(agent, since, every=every, quiet_before_us=0)]
+        return list(archive.chosen(agent, since, every=every, quiet_before_us=0))
 
     assert of(None, every=False) == ["cursor", "goose", "opencode", "pi"]
     assert of(None, every=True) == ["claude-code", "cursor", "goose", "opencode", "pi"]
@@ -174,10 +174,10 @@ async def test_again_it_adds_nothing_and_a_watch_reads_only_what_changed(file: P
     actor = Actor(now_us=NEXT_DAY_US * 2)
     archive = Archive(file)
     assert await imported(archive, actor) > 0
-    assert [each.source for each in archive.chosen(None, None, every=True, quiet_before_us=QUIET)] == []
+    assert archive.chosen(None, None, every=True, quiet_before_us=QUIET) == {}
     assert await imported(Archive(file), actor) == 0
     changed(file, "UPDATE sessions SET transcript_revision = '2' WHERE agent = 'cursor'")
-    assert [each.source for each in archive.chosen(None, None, every=True, quiet_before_us=QUIET)] == ["cursor"]
+    assert list(archive.chosen(None, None, every=True, quiet_before_us=QUIET)) == ["cursor"]
 
 
 async def test_an_open_exchange_is_read_again_when_it_is_quiet(file: Path) -> None:
@@ -261,8 +261,8 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
 def test_a_writer_is_neither_seen_nor_hindered(file: Path) -> None:
     changed(file, "PRAGMA journal_mode = wal")
     archive = Archive(file)
-    (sessions,) = archive.chosen("pi", None, every=True, quiet_before_us=QUIET)
-    reading = sessions.found(())[0].open(Memory())
+    (found, _) = archive.chosen("pi", None, every=True, quiet_before_us=QUIET)["pi"]
+    reading = found.open(Memory())
     assert reading is not None
     with closing(sqlite3.connect(file, timeout=0)) as writer:
         before = next(reading[1])

@@ -18,7 +18,7 @@ from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from projections.derive.sessions import session_turns
 from svc.importing import lines as transcript_lines
 from svc.importing.exchange import of_review
-from svc.importing.importer import NEWEST_US, newest_first
+from svc.importing.importer import FORMATS, NEWEST_US, newest_first
 from tests.support import imported
 from tests.support.basics import BEN
 from tests.support.facts import Placed, project
@@ -130,9 +130,15 @@ def test_the_newest_days_come_first_with_all_that_they_go_on_from(tmp_path: Path
     lines[f"p/{ids[0]}/subagents/agent-a1.jsonl"] = user("s1", 5, "look", sessionId=ids[0])
     files = [write(tmp_path, name, each) for name, each in lines.items()]
     last_us = imported.TEN_O_CLOCK_US + 4 * 3_600_000_000 + NEWEST_US
-    assert newest_first(files, last_us) == [files[4:5], [*files[:4], files[5]]]
+
+    def parts() -> list[list[Path | None]]:
+        return [
+            [each.file for each in part] for part in newest_first(FORMATS["claude-code"].found([tmp_path]), last_us)
+        ]
+
+    assert parts() == [files[4:5], [*files[:4], files[5]]]
     write(tmp_path, f"p/{ids[4]}.jsonl", lines[f"p/{ids[4]}.jsonl"] | {"forkedFrom": {"sessionId": ids[0]}})
-    assert newest_first(files, last_us) == [[files[0], *files[4:]], files[1:4]]
+    assert parts() == [[files[0], *files[4:]], files[1:4]]
 
 
 async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> None:
