@@ -26,7 +26,7 @@ from aggregates.telemetry.agents import SYNTHETIC_MODEL, call_arguments, called
 from aggregates.telemetry.draft import Exchange, TypedPrompt, beside
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_code import CLEARS, LEAVES, REJECTED
+from svc.importing.claude_code import REJECTED
 from svc.importing.claude_lines import as_typed
 from svc.importing.copilot import whole_sums
 from svc.importing.exchange import Found, Memory, Reader, ToolCall, TornLine, microseconds, note
@@ -279,13 +279,7 @@ class SessionReader(Reader):
         if text is None or self._row.is_automated or not self._seen.add("prompt", name):
             self.pass_over("no person's prompt, or one seen before")
             self._cut()
-        elif text in LEAVES:
-            self._begin(note("session_end", name, at_us + 1, source="prompt_input_exit"))
-            self._open.stopped = True
-        elif text in CLEARS or text.startswith("/clear "):
-            self._begin(note("session_start", name, at_us, source="clear"))
-            self._open.stopped = True
-        else:
+        elif not self._commanded(text, name, at_us):
             told: dict[str, Any] = {"text": text, "at_us": at_us, "cwd": self._row.cwd or None}
             if self._source == CLAUDE_CODE:
                 told |= {"line_id": f"{self._session}:{name}", "former_id": name}

@@ -25,7 +25,6 @@ REJECTED = (
 )
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
-LEAVES, CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
 
 
@@ -72,22 +71,21 @@ class TranscriptReader(Reader):
             case "system" if line.subtype == "compact_boundary":
                 self._compaction(line, at_us)
             case "attachment" | "progress" if (hook := line.attachment or line.data).get("hookEvent") == "SessionStart":
-                self._session_start(str(hook.get("hookName")).partition(":")[2], line, at_us)
+                if not line.is_sidechain:
+                    self._session_start(str(hook.get("hookName")).partition(":")[2], line.uuid or "", at_us)
             case _ if typed is None:
                 self.pass_over(line.kind)
         if typed is not None:
             self._prompted(typed, line, at_us)
 
-    def _session_start(self, source: str, line: Line, at_us: int) -> None:
+    def _session_start(self, source: str, name: str, at_us: int) -> None:
         """What began it, by each hook that ran then, or by `/clear`; it changes no exchange that was finished."""
-        if line.is_sidechain:
-            return
         before, self._started = self._started, (source, at_us)
         if before is not None and before[0] == source and at_us - before[1] < _START_REPEATS_US:
             return
         if self._open.stopped and not self._running:
             self._cut()
-        self._note("session_start", line, at_us, source or None)
+        super()._session_start(source, name, at_us)
 
     def _user(self, line: Line, at_us: int) -> None:
         if line.is_sidechain and line.prompt_id is not None:
@@ -120,13 +118,7 @@ class TranscriptReader(Reader):
                 self.pass_over("user meta")
 
     def _prompted(self, text: str, line: Line, at_us: int) -> None:
-        if text in LEAVES or text in CLEARS or text.startswith("/clear "):
-            # The program's own commands: no model is asked, and no hook tells of them.
-            if text in LEAVES:
-                self._note("session_end", line, at_us + 1, "prompt_input_exit")
-            else:
-                self._session_start("clear", line, at_us)
-            self._open.stopped = True
+        if self._commanded(text, line.uuid or "", at_us):
             return
         made = maker_of(text) is not None
         if not self._seen.add("prompt", (at_us, text)):

@@ -7,7 +7,7 @@ import msgspec
 
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
 from aggregates.records.record import Count, Id
-from svc.importing.exchange import Timed
+from svc.importing.exchange import Timed, text_in
 from svc.importing.lines import fitted
 
 # What the agent put into the conversation, told apart from what a person typed.
@@ -139,14 +139,11 @@ class Line(Timed, rename="camel", kw_only=True):
             case "system" if self.subtype == "local_command" and isinstance(self.content, str):
                 return _command(self.content)
             case "attachment" if self.attachment.get("type") == "queued_command" and not self.is_meta:
-                told, prompt = self.attachment, self.attachment.get("prompt")
-                if isinstance(prompt, list):
-                    texts = (part["text"] for part in prompt if isinstance(part, dict) and "text" in part)
-                    prompt = "\n".join(map(str, texts))
-                if isinstance(prompt, str) and not told.get("isMeta"):
-                    origin = told.get("origin")
+                told, origin = self.attachment, self.attachment.get("origin")
+                if not told.get("isMeta"):
                     by_person = not isinstance(origin, dict) or origin.get("kind") == "human"
-                    return as_typed(prompt, by_person=by_person and told.get("commandMode", "prompt") == "prompt")
+                    by_person &= told.get("commandMode", "prompt") == "prompt"
+                    return as_typed(text_in(told.get("prompt")), by_person=by_person)
         return None
 
 

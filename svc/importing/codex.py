@@ -182,10 +182,7 @@ class RolloutReader(Reader):
 
     def _take(self, prompt: TypedPrompt) -> None:
         """Commands of the program's own and its shell mode are nobody's prompt."""
-        text = prompt.text.strip()
-        if text in ("/clear", "/new"):
-            self._begin(note("session_start", prompt.line_id, prompt.at_us, source="clear"))
-        else:
+        if not self._commanded(prompt.text.strip(), prompt.line_id, prompt.at_us):
             self._ask(prompt)
 
     def _release(self) -> None:

@@ -256,11 +256,11 @@ def _item(kind: str, fields: dict[Any, Any], pass_over: Callable[[str], None]) -
     item_id, content = fields.pop("id", None), fields.get("content")
     match kind:
         case "UserMessage" | "AgentMessage":
-            parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-            text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-            images = [part for part in parts if "image" in str(part.get("type")).lower()]
-            said = {"type": f"{kind[:-7].lower()}_message", "message": text, "images": images, "id": item_id}
-            return fitted({**said, "way": "item", "thread_id": fields["thread_id"]}, Body, pass_over)
+            parts = content if isinstance(content, list) else []
+            images = [part for part in parts if isinstance(part, dict) and "image" in str(part.get("type")).lower()]
+            said = {"type": f"{kind[:-7].lower()}_message", "images": images, "id": item_id}
+            said |= {"message": text_in(content, ""), "way": "item", "thread_id": fields["thread_id"]}
+            return fitted(said, Body, pass_over)
         case "ContextCompaction":
             return Body("context_compacted", "item")
         case _ if kind in _ENDS:

@@ -36,6 +36,7 @@ _PROMPT = re.compile(
     re.DOTALL,
 )
 """What cannot be read and may have been a prompt: nobody knows whose the next answer is."""
+_LEAVES, _CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 HEAD_BYTES = 64 * 1024
 _OF_REVIEW = re.compile(rf'"cwd":\s*"[^"]*/{REVIEW_MARK}["/]|"(?:text|content|message)":\s*"{REVIEW_MARK}'.encode())
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -227,6 +228,20 @@ class Reader(ABC):
             former_id = prompt.former_id and f"prompt:{prompt.former_id}"
             self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text, former_id=former_id))
 
+    def _commanded(self, text: str, name: str, at_us: int) -> bool:
+        """Whether it is the program's own command: no model is asked, and no hook tells of it."""
+        if text in _LEAVES:
+            self._begin(note("session_end", name, at_us + 1, source="prompt_input_exit"))
+        elif text in _CLEARS or text.startswith("/clear "):
+            self._session_start("clear", name, at_us)
+        else:
+            return False
+        self._open.stopped = True
+        return True
+
+    def _session_start(self, source: str, name: str, at_us: int) -> None:
+        self._begin(note("session_start", name, at_us, source=source or None))
+
     def _session_seen(self, at_us: int) -> None:
         if self._seen.add("session", self._session):
             self._add(note("session_start", self._session, at_us))
@@ -285,11 +300,11 @@ def microseconds(timestamp: str) -> int:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
-def text_in(content: object) -> str:
-    if isinstance(content, list):
-        parts = (part.get("text") for part in content if isinstance(part, dict))
-        return "\n".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+def text_in(content: object, between: str = "\n") -> str:
+    """The words of a text, of a part that is no thought, or of several parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in parts]
+    return between.join(text for text in texts if isinstance(text, str))
 
 
 def of_review(file: Path) -> bool:

@@ -18,7 +18,7 @@ from aggregates.telemetry.agents import counted_lines
 from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool_draft
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, request
+from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, request, text_in
 from svc.importing.lines import fitted
 
 _TOLD_ITSELF = "System: "
@@ -64,7 +64,7 @@ class Message(Timed, rename="camel"):
     @property
     def text(self) -> str:
         """What was said, thoughts and tools left out."""
-        return text_in(self.content)
+        return text_in(self.content, "")
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
@@ -127,7 +127,7 @@ class SessionReader(Reader):
         match message.type:
             case "user" if not self._of_sub_agent:
                 # A command of one's own is told live by the text in its place alone.
-                typed = text_in(message.display_content)
+                typed = text_in(message.display_content, "")
                 text = message.text if not typed or typed.startswith("/") else typed
                 told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
                 if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
@@ -186,20 +186,6 @@ class SessionReader(Reader):
             sidechain=self._of_sub_agent,
         )
         return tool_draft(record, ok, replace(known, key=None) if rejected else known, counted)
-
-
-def text_in(content: object) -> str:
-    match content:
-        case str():
-            return content
-        case {"thought": True}:
-            return ""
-        case {"text": str(text)}:
-            return text
-        case list():
-            return "".join(text_in(part) for part in content if not isinstance(part, list))
-        case _:
-            return ""
 
 
 def _is_nested(file: Path) -> bool:
