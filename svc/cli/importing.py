@@ -85,13 +85,15 @@ class Whose(NamedTuple):
                 "--developer and --organization"
             )
 
-    def take(self, sessions: Sessions) -> dict[str, ImportReport]:
+    def take(self, sessions: Sessions, *, again: bool = False) -> dict[str, ImportReport]:
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds) as progress:
             if self.url is None:
-                return run(self._here, sessions, progress)
+                return run(self._here, sessions, progress, again)
             server = Server(checked_url(self.url), self.key or known_key(self.url))
-            say(f"For the owner of the key {server.key[:KEY_START_CHARACTERS]}… at {server.url}. {_FOR_GOOD}", err=True)
+            if not again:
+                whose = f"For the owner of the key {server.key[:KEY_START_CHARACTERS]}… at {server.url}."
+                say(f"{whose} {_FOR_GOOD}", err=True)
             return run(_import, partial(intake, server), sessions, progress)
 
     def say_next(self, files: int) -> None:
@@ -106,12 +108,13 @@ class Whose(NamedTuple):
         elif files:
             say("Next: the pages of that server, or `svc goals --api URL`, show the goals.", err=True)
 
-    async def _here(self, sessions: Sessions, progress: Progress) -> dict[str, ImportReport]:
+    async def _here(self, sessions: Sessions, progress: Progress, again: bool) -> dict[str, ImportReport]:
         from svc.cli.access import reach
 
         async with reach(self.settings) as access:
             member, names = await access.member(self.developer, self.organization), await access.names()
-            say(f"For {names[member['developer_id']]}; --developer names another. {_FOR_GOOD}", err=True)
+            if not again:
+                say(f"For {names[member['developer_id']]}; --developer names another. {_FOR_GOOD}", err=True)
 
             async def ask(body: bytes) -> Answer:
                 headers = {"Content-Type": "application/json"}
@@ -222,7 +225,7 @@ def _agentsview(
     while True:
         try:
             chosen = archive.chosen(agent, since, every=every, quiet_before_us=time.time_ns() // 1_000 - QUIET_US)
-            reports = destination.take(chosen)
+            reports = destination.take(chosen, again=bool(archive.read)) if chosen else {}
             note_archive_read()
             if not watch:
                 tell(reports, as_json, partial(_show_each, archive.missing))
