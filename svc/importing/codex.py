@@ -20,9 +20,9 @@ from aggregates.reading.readings import maker_of, own_words
 from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
-from aggregates.telemetry.draft import TypedPrompt, status_in, terms
+from aggregates.telemetry.draft import TypedPrompt, inside, status_in, terms
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, request, text_in
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, text_in
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _IDS = re.compile(rf"({_UUID})(?:_({_UUID}))?$", re.IGNORECASE)
@@ -231,7 +231,11 @@ class RolloutReader(Reader):
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_input_tokens, usage.output_tokens)
         if _is_new(self._told, tuple(each or 0 for each in tokens), told.type):
             tier, former = {"service_tier": told.service_tier or self._service_tier}, f"request:{self._former_id}"
-            self._begin(request(self._line_id, at_us, tokens, former_id=former, terms=terms(tier), **self._by))
+            self._begin(
+                note(
+                    "request", self._line_id, at_us, former_id=former, terms=terms(tier), **inside(*tokens), **self._by
+                )
+            )
 
     def _tool(self, body: rollout.Body, at_us: int) -> None:
         call_id = body.call_id or ""

@@ -15,9 +15,9 @@ from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id
 from aggregates.records.tools import tool_effect
 from aggregates.telemetry.agents import STATUSES
-from aggregates.telemetry.draft import TypedPrompt, status_in
+from aggregates.telemetry.draft import TypedPrompt, inside, status_in
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
+from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
 from svc.importing.lines import fitted
 
 _SPAWNS = "task"
@@ -141,7 +141,7 @@ class EventReader(Reader):
                 took = None if usage.duration is None or usage.duration < 0 else round(usage.duration)
                 told = {"request_id": usage.api_call_id, "model": usage.model, "duration_ms": took, **by}
                 tokens = usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens
-                self._add(request(line.id, at_us, tokens, **told))
+                self._add(note("request", line.id, at_us, **told, **inside(*tokens)))
             case "tool.execution_start" if data.tool_call_id is not None and data.tool_name is not None:
                 if self._seen.add("call", data.tool_call_id):
                     arguments = data.arguments if isinstance(data.arguments, dict) else {}

@@ -24,7 +24,7 @@ from aggregates import REVIEW_MARK
 from aggregates.reading.readings import CONTEXT, PRINTED, is_for_shell, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
-from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, inside, tool_draft
+from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, tool_draft
 from svc.importing.lines import decode_object, is_last, lines_of, pieces_of
 
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
@@ -66,11 +66,6 @@ def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fie
     """One record, whose id is made of its kind and of what names it among those of its kind."""
     record = Record(record_id=f"{kind}:{name}", at_us=at_us, kind=kind, **fields)
     return Note(at_us, [RecordDraft(record, text=text)])
-
-
-def request(name: str, at_us: int, tokens: tuple[int | None, int | None, int | None, int | None], **told: Any) -> Note:
-    """One answered request: its whole input, what of it the cache read and wrote, and its output."""
-    return note("request", name, at_us, **told, **inside(*tokens))
 
 
 @dataclass(slots=True, eq=False)
@@ -351,7 +346,6 @@ class Format(NamedTuple):
         return " and ".join(f"{home}/{each}" for home in self.homes for each in self.below) + named
 
     def found(self, paths: Sequence[Path]) -> list[Found]:
-        """Raises `FileNotFoundError`."""
         found = list[Found]()
         for file in self.files_under(paths):
             root = next((path for path in paths if path in file.parents), file.parent)
@@ -366,9 +360,7 @@ class Format(NamedTuple):
         return reader, reader.read(lines_of(file, whole=file.suffix == self.document))
 
     def files_under(self, paths: Sequence[Path]) -> list[Path]:
-        """The transcripts under some folders, links followed, or those that were named. Raises `FileNotFoundError`."""
-        if not any(path.exists() for path in paths):
-            raise FileNotFoundError(f"no transcripts: {paths[0]} does not exist")
+        """The transcripts under some folders, links followed, or those that were named."""
         found, seen = list[Path](), set[tuple[int, int]]()
         for path in paths:
             found += self._below(path, seen) if path.is_dir() else [path]

@@ -15,10 +15,10 @@ from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id, Record
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import counted_lines
-from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool_draft
+from aggregates.telemetry.draft import RecordDraft, TypedPrompt, inside, status_in, tool_draft
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, request, text_in
+from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, text_in
 from svc.importing.lines import fitted
 
 _TOLD_ITSELF = "System: "
@@ -164,8 +164,8 @@ class SessionReader(Reader):
             return None
         output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
         whole = None if tokens.input is None else tokens.input + (tokens.tool or 0)
-        told = {"model": message.model, "sidechain": self._of_sub_agent}
-        return request(message.id, message.at_us, (whole, tokens.cached, None, output), **told)
+        told: dict[str, Any] = {"model": message.model, "sidechain": self._of_sub_agent}
+        return note("request", message.id, message.at_us, **told, **inside(whole, tokens.cached, None, output))
 
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""

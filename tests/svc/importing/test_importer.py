@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from aggregates import REVIEW_MARK
 from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
@@ -16,6 +17,7 @@ from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from projections.derive.sessions import session_turns
+from svc.cli.importing import import_
 from svc.importing import lines as transcript_lines
 from svc.importing.exchange import of_review
 from svc.importing.importer import FORMATS, NEWEST_US, newest_first
@@ -206,9 +208,9 @@ async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
     assert seen[-1] == (2, 2)
 
 
-async def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nothing-here"):
-        await run(tmp_path / "nothing-here", Actor())
+def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
+    done = CliRunner().invoke(import_, ["codex", str(tmp_path / "nothing-here")])
+    assert (done.exit_code, "nothing-here" in done.output) == (1, True)
 
 
 # --- real transcripts, counted by plain loops --------------------------------------------------------------
