@@ -48,12 +48,43 @@ async def test_all_time_is_summed_whole(house: House, api: Caller) -> None:
         reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
     house.passes(NOW_US)
     for period, requests in (("all", 3), ("30", 1)):
-        told = f"$0.0{requests} by list price for {requests} request"
-        assert told in await words(api, f"/?days={period}", ANAS)
+        assert f"Cost $0.0{requests} by list price" in await words(api, f"/?days={period}", ANAS)
         assert f"Requests with a price {requests} of {requests}" in await words(api, f"/cost?days={period}", ANAS)
     dates = "from_date=2020-01-01&to_date=2030-01-01"
     (found,) = (await api.get(f"/v1/score_v3/model-task?{dates}", bearer())).json["items"]
     assert (found["costUsd"], found["lowerBoundCostUsd"]) == (0.03, None)
+
+
+async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: House, api: Caller) -> None:
+    """Bars lead to their goals; a word that is said there leads back to it."""
+    for days in (35, 9, 8):
+        reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    log.prompt("t", "Add a --json flag to src/cli.py and test it.", NOW_US - DAY)
+    log.records("t", request(NOW_US - DAY), edit(NOW_US - DAY + SECOND))
+    house.has_seen(log)
+    house.passes(NOW_US)
+    page = await api.get("/")
+    told = words_of(page)
+    assert "2 of 2 decided goals reached; 1 undecided: the rate may be" in told
+    assert "Cost $0.03 by list price; $0.01 in the 30 days before" in told
+    assert "Time lost 0 s to limits and failures" in told
+    assert "Were these reached? Add a --json flag to src/cli.py and test it." in told
+    body = page.body.decode()
+    assert 'href="/goals?from=2026-07-24&amp;to=2026-07-24" aria-label="24 Jul: 1 of 1 decided goal reached' in body
+    (goal,) = re.findall(r'action="(/goals/[0-9a-f-]+/say)"', body)
+    assert await said(api, goal, word="reached", then="/?days=7") == "/?days=7&said=counts"
+    assert await said(api, goal, word="reached", then="//evil.example") == "/?said=counts"
+    assert "3 of 3 decided goals reached" in words_of(await api.get("/"))
+    assert "Nothing in this time" in words_of(await api.get("/?from=2026-07-01&to=2026-07-02"))
+
+
+async def test_work_that_is_old_is_shown_where_nothing_else_was_asked_for(house: House, api: Caller) -> None:
+    reaches(house, ANA_SCOPE, at_us=NOW_US - 90 * DAY)
+    house.passes(NOW_US)
+    assert "1 of 1 decided goal reached" in words_of(await api.get("/"))
+    assert "No goal began in the last 30 days. May has some" in words_of(await api.get("/?days=30"))
 
 
 async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:

@@ -1,4 +1,4 @@
-"""Pages of figures: the first one, cost, time lost and comparison, each with its drawings."""
+"""Pages of figures: cost, time lost and comparison, each with its drawings."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,27 +9,20 @@ from quart import Response
 
 from aggregates.scores import grades
 from aggregates.scores.throttle import Detector
-from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
+from aggregates.times import Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
-from projections.scores import skill
 from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome
-from svc_http.bodies import unauthorized
 from svc_http.pages import charts
-from svc_http.pages.charts import Bar, Dot
-from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
-from svc_http.pages.mine import questions, stays
+from svc_http.pages.charts import Bar
+from svc_http.pages.door import BySignIn
 from svc_http.pages.period import period_of
 from svc_http.pages.rendering import rate
 from svc_http.pages.words import CAUSES, STATES, counted, duration, local, number, short_day, usd
-from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
 DAYS_DRAWN_MAX = 90
-LIVE_SHOWN = 10
-HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 DEAREST_SHOWN = 10
 EVENTS_SHOWN = 20
 REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
@@ -47,52 +40,6 @@ def days_of(call: BySignIn, window: Window) -> tuple[Window, ...]:
 def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
     zone, this_year = call.own_zone, local(call.service.now_us(), call.own_zone).year
     return [short_day(each.start_us, zone, this_year) for each in windows]
-
-
-# --- the first page: three sentences, weeks, costs, and what goes on today ----------------------------------------
-
-
-@routes("GET /", "Home.")
-async def home(call: BySignIn) -> Response:
-    (window, asked), now_us = await period_of(call), call.service.now_us()
-    weeks, days = call.windows("weekly", 26)[-(asked["period"].length // 7 + 1) :], days_of(call, window)
-    going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
-    (*by_week, now), graded, shown, (*spent, total), live = await call.read(
-        lambda reader, scope: (
-            [tally(reader, scope, each) for each in (*weeks, window)],
-            skill.insight_summary(reader, scope, "weekly", weeks),
-            skill.skill(reader, scope, "weekly", [window]),
-            spent_in(reader, scope, (*days, window)),
-            goals(reader, scope, going_on, LIVE_SHOWN, 0),
-        )
-    )
-    labels = labels_of(call, weeks)
-    told = "Week of {}: {:.0f} of 100 over {}"
-    dots = [
-        Dot(label, each.apg, each.interval, told.format(label, each.apg or 0, counted(each.sample_count, "prompt")))
-        for label, each in zip(labels, graded.points, strict=True)
-    ]
-    return await call.show(
-        "home.html",
-        **asked,
-        now=now,
-        weeks=by_week,
-        grades=graded,
-        skill=shown,
-        spent=spent,
-        live=live,
-        total=total,
-        labels=labels,
-        habit=shown.worst_pillar if shown.sample_count >= HABIT_PROMPTS_MIN else None,
-        goals_chart=_goals_chart(by_week, labels),
-        grade_chart=charts.dots("Average prompt grade by week", dots, 100),
-        cost_chart=_cost_chart(spent, labels_of(call, days)),
-        days=days,
-        questions=questions(call, at_home=True),
-        this=call.sign_in.id,
-        stays=stays(call),
-        month_empty=not now.total and shown.newest_at is not None,
-    )
 
 
 def _goals_chart(weeks: Sequence[grades.Tally], labels: Sequence[str]) -> Markup:
@@ -120,17 +67,6 @@ def _cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
         for label, each in zip(labels, spent, strict=True)
     ]
     return charts.bars("Cost by day", bars, lambda top: usd(top / NANO))
-
-
-@routes("GET /live", "What changes, as server-sent events.")
-async def live_stream(call: BySignIn) -> Response:
-    cookie = call.request.cookies.get(cookie_name(call.request), "")
-
-    def still_in() -> None:
-        if sign_in_by(call.service, cookie) is None:
-            raise unauthorized("this browser is no longer signed in")
-
-    return await answer_stream(call, still_in)
 
 
 # --- cost, time lost, comparison ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from svc_http.pages.door import BySignIn, form_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.period import period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
+from svc_http.pages.signing import local_path
 from svc_http.pages.words import HABITS, KINDS, SAID
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
 from svc_http.routing import Routes
@@ -155,11 +156,13 @@ async def take_back(call: BySignIn, goal_id: UUID) -> Response:
 
 @routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
 async def take_word(call: BySignIn, goal_id: UUID) -> Response:
-    word, body = _body(await form_of(call))
+    fields = await form_of(call)
+    word, body = _body(fields)
     _, command = await command_of(call, body, str(goal_id))
     said = await override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.
     gap = command.facts[0] if word == "split" and isinstance(command, Override) else None
     shown = gap.before_capture if isinstance(gap, GapOverridden) else said.sub_session_id
     told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}
-    return rendering.redirect(f"/goals/{shown}?{urlencode(told)}")
+    to = local_path(fields.get("then")) if "then" in fields else f"/goals/{shown}"
+    return rendering.redirect(f"{to}{'&' if '?' in to else '?'}{urlencode(told)}")

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 import msgspec
+from werkzeug.datastructures import MultiDict
 
 from aggregates import times
 from aggregates.event import Scope
@@ -48,6 +49,7 @@ class Period(msgspec.Struct, frozen=True):
     months: list[tuple[str, str]]  # those with goals, the newest first: as an address has it, and its name
     since: str | None  # the day of the oldest goal
     oldest_us: int | None
+    newest_us: int | None
     near: tuple[str, str] | None  # where no goal began in it: a month that has some
     wrong: str | None = None  # why it is not the one that was asked for
 
@@ -76,6 +78,9 @@ class Asked(NamedTuple):
     first: date
     last: date
 
+    def window(self, zone: ZoneInfo) -> Window:
+        return Window(midnight_us(self.first, zone), local_day_bounds(self.last, zone).end_us)
+
 
 async def period_of(call: ByKey) -> tuple[Window, dict[str, Any]]:
     """The time that was asked for, up to today; and what the page shows of it."""
@@ -88,9 +93,11 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
     oldest, wrong = today if oldest_us is None else min(local_date(oldest_us, zone), today), None
     try:
         asked = asked_of(query, today, oldest)
+        if not any(map(query.get, NAMES)) and _is_empty(reader, scope, asked, zone):
+            asked = asked_of(MultiDict({"days": "all"}), today, oldest)
     except ValueError as error:
         wrong, asked = f"{error} Shown are the last {USUAL} days.", _last_days(USUAL, today)
-    window = Window(midnight_us(asked.first, zone), local_day_bounds(asked.last, zone).end_us)
+    window = asked.window(zone)
     parts = {"from": str(asked.first), "to": str(asked.last)} if asked.name == "range" else {"days": asked.name}
     near = _near(reader, scope, window)
     months = _months(reader, scope, zone, newest_us)
@@ -105,6 +112,7 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
         months=[_month(each, today) for each in months],
         since=None if oldest_us is None else day_of(oldest, today.year),
         oldest_us=oldest_us,
+        newest_us=newest_us,
         near=None if near is None else _month(local_date(near, zone), today),
         wrong=wrong,
     )
@@ -124,6 +132,10 @@ def _near(reader: Reader, scope: Scope, window: Window) -> int | None:
         return None
     _, before_us = first_and_last(reader, scope, Window(0, window.start_us))
     return first_and_last(reader, scope, Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
+
+
+def _is_empty(reader: Reader, scope: Scope, asked: Asked, zone: ZoneInfo) -> bool:
+    return first_and_last(reader, scope, asked.window(zone))[0] is None
 
 
 def _month(day: date, today: date) -> tuple[str, str]:
@@ -181,11 +193,13 @@ def _month_told(month: date, today: date) -> str:
 
 
 def drawn(period: Period, zone: ZoneInfo) -> Drawn:
-    """By day, week, month or year, whichever gives few enough bars; from the first goal on."""
-    oldest = period.first if period.oldest_us is None else local_date(period.oldest_us, zone)
-    first = max(period.first, min(oldest, period.last))
-    window = Window(midnight_us(first, zone), period.window.end_us)
-    days = (period.last - first).days + 1
+    """By day, week, month or year, whichever gives few enough bars; of all time from goal to goal."""
+    first, last = period.first, period.last
+    if period.oldest_us is not None and period.newest_us is not None:
+        first = max(first, min(local_date(period.oldest_us, zone), last))
+        last = min(last, local_date(period.newest_us, zone)) if period.name == "all" else last
+    window = Window(midnight_us(first, zone), local_day_bounds(last, zone).end_us)
+    days = (last - first).days + 1
     unit: times.Period = "day" if days <= BARS_MAX else "week" if days <= 7 * (BARS_MAX - 1) else "month"
     whole = [*buckets(window, unit, zone)]
     if len(whole) > BARS_MAX:
