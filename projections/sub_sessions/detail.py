@@ -11,7 +11,7 @@ from aggregates.judging.rubric import Standing
 from aggregates.reading.verdicts import Intent, kind_told
 from aggregates.scores.grades import Interval, estimate
 from aggregates.times import iso
-from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage, Turn
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader, TextRef, bodies
@@ -258,9 +258,3 @@ def used(usage: Sequence[ModelUsage]) -> Used:
         model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
         cost_usd=sum(e.cost_usd_nano for e in usage) / goals.NANO if usage and not sums["unpriced_requests"] else None,
     )
-
-
-def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[Turn]:
-    """The turns in time order; none where the developer has no such sub-session."""
-    current = goals.resolve(reader, scope, sub_session_id)
-    return [] if current is None else goals.turns_in(reader.db, str(current))

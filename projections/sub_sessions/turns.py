@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.ids import plain
-from aggregates.times import iso
+from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import FileWork, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import prompt_id, response_ref, seen_in
@@ -41,6 +41,7 @@ class TurnMarks(msgspec.Struct, frozen=True, kw_only=True):
     number: int  # from 1
     started_at: str
     ended_at: str
+    duration_seconds: float
     marks: list[str]  # what happened in it, in order; of the same in a row one
     is_answered: bool
 
@@ -55,6 +56,7 @@ class GoalTurn(TurnMarks, frozen=True, kw_only=True):
     failed_requests: int
     used: Used
     changes: int
+    files_changed: int
     lines_added: int
     lines_removed: int
     files: list[FileShown]
@@ -73,6 +75,7 @@ class GoalTurns(msgspec.Struct, frozen=True, kw_only=True):
 
     score_v3_sub_session_id: str
     total_turns: int
+    used: Used  # of all its turns
     course: list[TurnMarks]
     course_not_shown: int
     turns: list[GoalTurn]
@@ -96,6 +99,7 @@ def goal_turns(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, o
     return GoalTurns(
         score_v3_sub_session_id=str(current),
         total_turns=len(judged),
+        used=used([usage for each in judged for usage in each.body.usage]),
         course=[TurnMarks(**_in_short(number, each.turn)) for number, each in enumerate(judged[:COURSE_MAX], 1)],
         course_not_shown=max(len(judged) - COURSE_MAX, 0),
         turns=shown,
@@ -108,6 +112,7 @@ def _in_short(number: int, turn: Turn) -> dict[str, Any]:
         "number": number,
         "started_at": iso(turn.started_us),
         "ended_at": iso(turn.last_activity_us),
+        "duration_seconds": (turn.last_activity_us - turn.started_us) / US_PER_SECOND,
         "marks": [MARKS["told"][mark] for mark in turn.work.marks if mark in MARKS["told"]],
         "is_answered": turn.answered,
     }
@@ -148,6 +153,7 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
         failed_requests=work.failed_requests,
         used=used(judged.body.usage),
         changes=work.edits,
+        files_changed=len(work.changed_files),
         lines_added=work.lines_added,
         lines_removed=work.lines_removed,
         files=[_file(texts[path], each) for path, each in zip(paths, files, strict=True)],

@@ -44,7 +44,7 @@ from svc.importing import claude_lines, codex_lines
 from svc.importing.lines import decode_object
 from svc.llm.answers import fitting, leaving
 from svc_http import bodies
-from svc_http.pages.goal import marked
+from svc_http.pages.markdown import Shown, excerpt, rendered
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
 from tests.support.otlp import logs
@@ -172,7 +172,9 @@ def function_targets() -> Iterator[Target]:
             "evidence_spans": lambda text: evidence_spans(split_pasted(text), extract(split_pasted(text)).phrases),
             "prompt_opening": lambda text: prompt_opening(text, text, 20),
             "topics": topics,
-            "marked": lambda text: marked(text, {"goal_explicit": " ".join(text.split()[:20])}),
+            "rendered": lambda text: rendered(text, {"goal_explicit": " ".join(text.split()[:20])}),
+            "excerpt": lambda text: excerpt(text, 100),
+            "new_in": lambda text: Shown().new_in(text, 2),
             "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
             "normalized": normalized,
             "leaving": leaving,

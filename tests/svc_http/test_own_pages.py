@@ -196,17 +196,6 @@ async def test_what_cannot_be_said_is_refused_with_a_reason(house: House, api: C
     assert (answer.status, wrong in answer.body.decode()) == (400, True), answer
 
 
-async def test_turns_come_by_the_fifty(house: House, api: Caller) -> None:
-    works(house, 53)
-    (goal,) = await goals_of(api)
-    first, second = [(await api.get(f"{goal}?page={page}")).body.decode() for page in (1, 2)]
-    assert ('id="turn-50"' in first, 'id="turn-51"' in first) == (True, False)
-    assert ('id="turn-50"' in second, 'id="turn-51"' in second) == (False, True)
-    assert 'href="?page=2#turn-51"' in first
-    assert "3 of 53 turns" in second
-    assert 'name="turn" value="50"' in second, "a split at the first turn of a page counts from the goal's beginning"
-
-
 PAGES = Path(svc_http.pages.__file__).parent
 DOCS = Path(__file__).parents[2] / "docs"
 

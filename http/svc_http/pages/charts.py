@@ -1,11 +1,14 @@
 """Small drawings as inline SVG; the table beside each holds the same figures."""
 
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from aggregates.scores.grades import Interval
+from projections.sub_sessions.turns import GoalTurns, TurnMarks
+from svc_http.pages.words import clock, counted, duration
 
 WIDTH, HEIGHT = 600, 100
 _TOP = 6
@@ -104,6 +107,57 @@ def place(name: str, group: tuple[float, float, float], mine: tuple[float, float
         drawn += [_line("fits", least, most, 20, 20), _line("dot", value, value, 20, 20)]
     axis = Markup('<div class="axis" aria-hidden="true"><span>0</span><span>50</span><span>100 %</span></div>')
     return _svg("chart place", 40, name, drawn) + axis
+
+
+class Course(NamedTuple):
+    """What was done in a goal, turn by turn."""
+
+    drawn: Markup
+    kinds: list[str]  # of the ticks that stand in it
+    left_out: int  # of the turns
+
+
+COURSE_MAX = 100
+TICKS_MAX = 12  # of one turn, the last ones: they decide
+TURN_SECONDS_MAX = 3_600  # a turn that took longer is drawn as one that took this
+_SECONDS_MORE = 60  # so that the shortest one can be seen, and touched
+_COURSE_HEIGHT, _BARS_TOP, _GAP_SHARE = 40, 20, 0.12
+_TICKS = {"passed": (8, 17), "failed": (0, 17), "commit": (9, 9)}
+_TICK_OF = {
+    "check passed": "passed",
+    **dict.fromkeys(("check failed", "error", "interrupted", "refused", "taken back"), "failed"),
+    **dict.fromkeys(("commit", "pull request"), "commit"),
+}
+
+
+def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
+    """Each bar as wide as its turn took. `href`: where the turn of a number is."""
+    turns = told.course[:COURSE_MAX]
+    took = [min(each.duration_seconds, TURN_SECONDS_MAX) + _SECONDS_MORE for each in turns]
+    drawn, kinds, x = list[Markup](), set[str](), 0.0
+    for turn, seconds in zip(turns, took, strict=True):
+        width, ticks = WIDTH * seconds / sum(took), [mark for mark in turn.marks if mark in _TICK_OF]
+        drawn.append(_turn(turn, ticks, href(turn.number), x, width, zone))
+        kinds |= {_TICK_OF[tick] for tick in ticks}
+        x += width
+    svg = _svg("course", _COURSE_HEIGHT, f"{counted(len(turns), 'turn')} in time order", drawn, has_links=True)
+    return Course(svg, [kind for kind in _TICKS if kind in kinds], told.total_turns - len(turns))
+
+
+def _turn(turn: TurnMarks, ticks: Sequence[str], href: str, left: float, width: float, zone: tzinfo) -> Markup:
+    about = f"Turn {turn.number}, {clock(turn.started_at, zone)}, {duration(turn.duration_seconds)}"
+    about = ", ".join([about, *dict.fromkeys(ticks), *([] if turn.is_answered else ["no answer seen"])])
+    gap, bar_height = width * _GAP_SHARE, _COURSE_HEIGHT - _BARS_TOP
+    drawn = [
+        _rect("hit", left, 0, width, _COURSE_HEIGHT),
+        _rect("priced", left + gap / 2, _BARS_TOP, width - gap, bar_height),
+    ]
+    shown = ticks[-TICKS_MAX:]
+    for place, tick in enumerate(shown, 1):
+        x, kind = left + width * place / (len(shown) + 1), _TICK_OF[tick]
+        drawn.append(_line(kind, x, x, *_TICKS[kind]))
+    link = Markup('<a href="{}" aria-label="{}"><title>{}</title>{}</a>')
+    return link.format(href, about, about, Markup("").join(drawn))
 
 
 def _svg(kind: str, height: int, name: str, drawn: Sequence[Markup], *, has_links: bool = False) -> Markup:
