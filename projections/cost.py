@@ -17,6 +17,7 @@ from aggregates.times import US_PER_MINUTE, Period, Window, first_day, iso, loca
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
 from projections.reader import Reader, bound, unpack
+from projections.sub_sessions.projects import Projects, projects_of
 from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, select, started_in
 
 GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
@@ -92,7 +93,7 @@ class _Goal(NamedTuple):
     started_us: int
     outcome: str
     agent: str | None
-    project: str | None
+    folder: int | None
     models: bytes
 
 
@@ -109,13 +110,15 @@ class _Sum:
 
 
 def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
-    query = f"SELECT s.started_us, {OUTCOME}, s.agent, NULL, s.models {started_in()} ORDER BY s.started_us DESC "
+    query = f"SELECT s.started_us, {OUTCOME}, s.agent, s.folder, s.models {started_in()} ORDER BY s.started_us DESC "
     rows = reader.db.execute(f"{query}LIMIT :limit", bound(scope, asked.window, limit=GOALS_READ_MAX + 1)).fetchall()
     known = len(rows) <= GOALS_READ_MAX
     total, failed = _Sum(), _Sum()
     groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
     parts: defaultdict[str | None, defaultdict[str | None, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
-    key_of, part_of = _keys(asked.by, asked.zone), _keys(asked.parts, asked.zone)
+    projects = projects_of(reader, scope) if "project" in (asked.by, asked.parts) else Projects({})
+    names: dict[str | None, str] = {each.key: each.name for each in projects.of.values()}
+    key_of, part_of = (_keys(each, asked.zone, projects) for each in (asked.by, asked.parts))
     for goal in map(_Goal._make, rows if known else ()):
         for number, (model, spent) in enumerate(_spent(goal.models)):
             key, is_first = key_of(goal, model), int(number == 0)
@@ -126,7 +129,9 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
             if asked.parts != "none":
                 parts[key][part_of(goal, model)].add(spent, 1 if "model" in (asked.by, asked.parts) else is_first)
     shown = [
-        each.shown_as(CostGroup, known=known, key=key, name=key, parts=_dearest_first(parts[key]))
+        each.shown_as(
+            CostGroup, known=known, key=key, name=names.get(key, key), parts=_dearest_first(parts[key], names)
+        )
         for key, each in groups.items()
     ]
     return Cost(
@@ -141,7 +146,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
     )
 
 
-def _keys(by: CostBy | CostParts, zone: ZoneInfo) -> Callable[[_Goal, str | None], str | None]:
+def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callable[[_Goal, str | None], str | None]:
     @cache
     def period_at(slot: int) -> str:
         return first_day(cast(Period, by), local_date(slot * SLOT_US, zone)).isoformat()
@@ -153,6 +158,9 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo) -> Callable[[_Goal, str | None
             return lambda _, model: model
         case "none":
             return lambda _, __: None
+        case "project":
+            known = {folder: project.key for folder, project in projects.of.items()}
+            return lambda goal, _: None if goal.folder is None else known.get(goal.folder)
         case _:
             return lambda goal, _: cast(str | None, getattr(goal, by))
 
@@ -172,8 +180,9 @@ def _by_cost(group: CostPart) -> Any:
     return -(group.known_cost_usd or 0), -(group.requests or 0), group.key or ""
 
 
-def _dearest_first(sums: Mapping[str | None, _Sum]) -> list[CostPart]:
-    return sorted((each.shown_as(CostPart, known=True, key=key, name=key) for key, each in sums.items()), key=_by_cost)
+def _dearest_first(sums: Mapping[str | None, _Sum], names: Mapping[str | None, str]) -> list[CostPart]:
+    shown = [each.shown_as(CostPart, known=True, key=key, name=names.get(key, key)) for key, each in sums.items()]
+    return sorted(shown, key=_by_cost)
 
 
 def _shown(row: SubSessionRow) -> DearGoal:

@@ -90,7 +90,7 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
     """A text in the log: which fact, which of its words, and where in them."""
 
     position: int
-    field: str  # `prompt`, `response`, `words`, `title`, `summary`, `sections` or `narrative`
+    field: str  # `prompt`, `cwd`, `response`, `words`, `title`, `summary`, `sections` or `narrative`
     span: Span | None = None
 
     @property
@@ -160,7 +160,7 @@ def _words(event: Event | None, field: str) -> Words | None:
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {
-    PromptCaptured: ("prompt",),
+    PromptCaptured: ("prompt", "cwd"),
     PromptAnswered: ("response",),
     RecordsCaptured: ("words",),
     TracesCaptured: ("words",),

@@ -10,6 +10,7 @@ from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.times import UNTIMED_US, Window, iso
 from projections.reader import Reader, bound, json_array
+from projections.sub_sessions.projects import UNKNOWN, Project, Projects, projects_of
 from projections.sub_sessions.rows import (
     IN_RANGE,
     OUTCOME,
@@ -25,11 +26,6 @@ ROWS_MAX = 200_000  # of a range so many goals are counted, the newest: each cos
 Sort = Literal["started", "duration", "cost", "tokens", "grade", "turns"]
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
 """Whether a cost may have been more, or less, or either."""
-
-
-class Project(msgspec.Struct, frozen=True):
-    key: str  # names it in queries
-    name: str
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +84,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     outcome: GoalOutcome | None = None
     intent_class: Intent | None = None
     agent: str | None = None
-    project: str | None = None
+    project: str | None = None  # its name or key; `unknown` where nothing told it
     overridden: bool = False  # only those that a person said something about
 
 
@@ -145,34 +141,61 @@ def goals(
     reader: Reader, scope: Scope, wanted: Wanted, order: Order, limit: int, cursor: Cursor | None = None
 ) -> Goals:
     tallied, window = _tallied(reader, scope, wanted.window)
-    is_partial = window != wanted.window
+    is_partial, projects = window != wanted.window, projects_of(reader, scope)
+    asked = _Asked(msgspec.structs.replace(wanted, window=window), projects)
     counts = Counter[GoalOutcome]()
     for each in tallied:
-        if _fits(each, wanted):
+        if asked.fits(each):
             counts[each.outcome] += each.goals
-    rows, after = _page(reader, scope, msgspec.structs.replace(wanted, window=window), order, limit, cursor)
+    rows, after = _page(reader, scope, asked, order, limit, cursor)
     ends = "SELECT min(started_us), max(started_us) FROM sub_sessions WHERE organization_id = :organization "
     oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
     return Goals(
         begun=None if is_partial else counts.total(),
         counts=None if is_partial else Counts(**{each: counts[each] for each in get_args(GoalOutcome)}),
-        goals=list(shown(reader, rows)),
+        goals=list(shown(reader, rows, projects)),
         is_partial=is_partial,
         next=None if after is None else str(after),
         agents=sorted({each.agent for each in tallied if each.agent}),
-        projects=[],
+        projects=projects.among(each.folder for each in tallied),
         oldest_at=None if oldest is None else iso(oldest),
         newest_at=None if newest is None else iso(newest),
     )
 
 
-def _fits(each: _Tallied, wanted: Wanted) -> bool:
-    return (
-        wanted.intent_class in (None, each.intent)
-        and wanted.agent in (None, each.agent)
-        and wanted.project is None
-        and (bool(each.overridden) or not wanted.overridden)
-    )
+class _Asked:
+    """What is asked for, as SQL, and as a test of what was tallied."""
+
+    def __init__(self, wanted: Wanted, projects: Projects) -> None:
+        self.wanted, self.is_unknown = wanted, wanted.project == UNKNOWN
+        self.folders = frozenset(projects.of if self.is_unknown else projects.folders(wanted.project or ""))
+
+    def fits(self, each: _Tallied) -> bool:
+        wanted = self.wanted
+        return (
+            wanted.intent_class in (None, each.intent)
+            and wanted.agent in (None, each.agent)
+            and (wanted.project is None or (each.folder in self.folders) is not self.is_unknown)
+            and (bool(each.overridden) or not wanted.overridden)
+        )
+
+    @property
+    def where(self) -> str:
+        wanted, told = self.wanted, "coalesce(s.folder IN (SELECT value FROM json_each(:folders)), 0)"
+        asked = {
+            f"{OUTCOME} = :outcome": wanted.outcome is not None,
+            "s.intent = :intent": wanted.intent_class is not None,
+            "s.agent = :agent": wanted.agent is not None,
+            "s.overridden <> 0": wanted.overridden,
+            f"{told} <> :is_unknown": wanted.project is not None,
+        }
+        return IN_RANGE + "".join(f"AND {condition} " for condition, is_asked in asked.items() if is_asked)
+
+    @property
+    def values(self) -> dict[str, object]:
+        wanted = self.wanted
+        named = {"outcome": wanted.outcome, "intent": wanted.intent_class, "agent": wanted.agent}
+        return named | {"folders": json_array(sorted(self.folders)), "is_unknown": int(self.is_unknown)}
 
 
 def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[_Tallied], Window]:
@@ -186,18 +209,16 @@ def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[_Tallie
 
 
 def _page(
-    reader: Reader, scope: Scope, wanted: Wanted, order: Order, limit: int, cursor: Cursor | None
+    reader: Reader, scope: Scope, asked: _Asked, order: Order, limit: int, cursor: Cursor | None
 ) -> tuple[list[SubSessionRow], Cursor | None]:
     """With the place of the last one, where more follow."""
     key = f"coalesce({_KEYS[order.sort]}, {_BEYOND if order.ascending else -1})"
     sign, direction = (">", "ASC") if order.ascending else ("<", "DESC")
     place = f"{key}, s.started_us, s.sub_session_id"
-    where = f"{IN_RANGE}AND {_where(wanted)}"
-    where += "" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) "
+    where = asked.where + ("" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) ")
     at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
     ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
-    named = {"outcome": wanted.outcome, "intent": wanted.intent_class, "agent": wanted.agent}
-    values = bound(scope, wanted.window, limit=limit + 1, **named, **at)
+    values = bound(scope, asked.wanted.window, limit=limit + 1, **asked.values, **at)
     query = f"SELECT {place} {owned()}{where}ORDER BY {ordered} LIMIT :limit"
     places = [Cursor(*row) for row in reader.db.execute(query, values)]
     ids = [each.sub_session_id for each in places[:limit]]
@@ -206,18 +227,7 @@ def _page(
     return rows, places[limit - 1] if len(places) > limit else None
 
 
-def _where(wanted: Wanted) -> str:
-    asked = {
-        f"{OUTCOME} = :outcome": wanted.outcome is not None,
-        "s.intent = :intent": wanted.intent_class is not None,
-        "s.agent = :agent": wanted.agent is not None,
-        "s.overridden <> 0": wanted.overridden,
-        "0": wanted.project is not None,
-    }
-    return "".join(f"{condition} AND " for condition, is_asked in asked.items() if is_asked) + "1 "
-
-
-def shown(reader: Reader, rows: Iterable[SubSessionRow]) -> Iterator[Goal]:
+def shown(reader: Reader, rows: Iterable[SubSessionRow], projects: Projects) -> Iterator[Goal]:
     rows = list(rows)
     query = (
         "SELECT f.sub_session_id, count(*) FROM json_each(?) i JOIN sub_session_files f ON f.sub_session_id = i.value "
@@ -228,7 +238,7 @@ def shown(reader: Reader, rows: Iterable[SubSessionRow]) -> Iterator[Goal]:
         yield row.shown_as(
             Goal,
             outcome_reason=_reason(row),
-            project=None,
+            project=None if row.folder is None else projects.of.get(row.folder),
             files=files.get(row.sub_session_id, 0),
             cost_kind=_cost_kind(row),
             overridden=row.said,

@@ -77,7 +77,9 @@ def told(story: list[tuple[str, str, str, int, bool]], scope: Scope = ANA) -> li
         # Now and then the same name twice, and a name that telemetry knows before the prompt is there.
         host = f"host-{at_us if number % 3 else at_us % 7}" if named else None
         if what == "prompt":
-            prompt_id = log.prompt(session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, cwd_digest=7)
+            prompt_id = log.prompt(
+                session, detail, at_us, name=f"{detail}{number}", host_prompt_id=host, cwd_digest=7 + (number % 5 == 0)
+            )
             asked.append((at_us, number, session, prompt_id))
             if named:
                 log.answer(session, prompt_id, "Done. All tests pass.", at_us + 20 * SECOND)
