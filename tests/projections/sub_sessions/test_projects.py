@@ -12,7 +12,7 @@ from aggregates.times import Window
 from projections.cost import CostQuery, cost
 from projections.sub_sessions.goals import Order, Wanted, goals
 from projections.sub_sessions.projects import NAME_CHARACTERS_MAX, Projects, key_of, path_of, root_of
-from tests.support.facts import ANA, BEN, DIGESTER, HOUR, MONDAY, Log, Placed, project, reader
+from tests.support.facts import ANA, BEN, DAY, DIGESTER, HOUR, MONDAY, Log, Placed, project, reader
 
 ALWAYS = Window(0, 2**62)
 
@@ -113,6 +113,6 @@ def test_a_path_that_was_forgotten_names_nothing() -> None:
 
 def test_cost_by_project_has_a_group_for_what_nothing_told() -> None:
     facts = told()
-    found = cost(reader(project(facts), facts), ANA, CostQuery(ALWAYS, "project", ZoneInfo("UTC")))
+    found = cost(reader(project(facts), facts), ANA, CostQuery(Window(0, MONDAY + DAY), "project", ZoneInfo("UTC")))
     assert {each.name: each.goals for each in found.groups} == {"shop": 2, "site": 1, None: 1}
     assert sum(each.goals or 0 for each in found.groups) == found.total.goals
