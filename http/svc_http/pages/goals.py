@@ -1,22 +1,32 @@
-"""The lists of goals and of what was not counted."""
+"""The list of goals: by time, outcome, kind, agent and project, in the order asked for."""
 
-from collections.abc import Mapping
 from typing import Any, get_args
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from quart import Response
 
-from aggregates.reading.verdicts import Intent
-from projections.sub_sessions.listing import Wanted, goals
+from projections.sub_sessions.goals import Goals, Sort, goals
 from projections.sub_sessions.rows import GoalOutcome
-from svc_http.pages.door import BySignIn, chosen
-from svc_http.pages.period import period_of
-from svc_http.pages.words import AGENTS, SAID, STATES
-from svc_http.params import OFFSET_MAX, integer
+from svc_http.pages.door import BySignIn
+from svc_http.pages.period import NAMES, period_of
+from svc_http.pages.words import SAID, STATES
+from svc_http.params import OFFSET_MAX, Query, integer
+from svc_http.routes.sub_sessions import page_of_goals, wanted
 from svc_http.routing import Routes
 
 PAGE_ROWS = 50
-WORDS_CHARACTERS_MAX = 100
+TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
+SORTS: dict[Sort, str] = {
+    "started": "newest",
+    "cost": "cost",
+    "tokens": "tokens",
+    "duration": "time taken",
+    "turns": "turns",
+    "grade": "grade",
+}
+assert {*SORTS} == {*get_args(Sort)}
+FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", "order")
+"""The parameters of the address beside the period; they are those of the API."""
 routes = Routes()
 
 
@@ -26,20 +36,29 @@ def page_number(call: BySignIn) -> int:
 
 @routes("GET /goals", "The goals, with filters.")
 async def list_goals(call: BySignIn) -> Response:
-    query, kind, outcome = call.query, None, None
-    if query.get("kind"):
-        kind = chosen("kind", query["kind"], get_args(Intent))
-    if query.get("outcome"):
-        outcome = chosen("outcome", query["outcome"], get_args(GoalOutcome))
-    agent, words = query.get("agent", "").strip() or None, query.get("words", "")[:WORDS_CHARACTERS_MAX]
-    asked = {"outcome": outcome, "kind": kind, "agent": agent, "said": "said" in query, "words": words}
-    return await _listed(call, "goals.html", asked, outcomes=STATES, asked=asked, agents=AGENTS, reasons=SAID.reasons)
+    window, period = await period_of(call)
+    found = await call.read(goals, wanted(call.query, window), *page_of_goals(call.query))
+    return await call.show("goals.html", **period, **shown_of(call.query, found))
 
 
-async def _listed(call: BySignIn, template: str, wanted: Mapping[str, Any], **shown: Any) -> Response:
-    (window, period), number = await period_of(call), page_number(call)
-    asked = dict(parse_qsl(period["period"].query)) | {each: of for each, of in wanted.items() if of}
-    base = f"{call.request.path}?{urlencode(asked)}"
-    found = await call.read(goals, Wanted(window=window, **wanted), PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    shown |= {"number": number, "base": f"{base}&", "here": f"{base}&page={number}"}
-    return await call.show(template, **period, found=found, **shown)
+def shown_of(query: Query, found: Goals) -> dict[str, Any]:
+    """What the list shows of what was asked and found."""
+    asked = {name: query[name] for name in FILTERS if query.get(name)}
+    time = {name: query[name] for name in NAMES if query.get(name)}
+
+    def link(**other: str | None) -> str:
+        """The list with something asked otherwise; None: no more."""
+        return f"/goals?{urlencode({name: text for name, text in (time | asked | other).items() if text})}"
+
+    return {
+        "found": found,
+        "asked": {name: asked.get(name, "") for name in FILTERS},
+        "link": link,
+        "is_later": bool(query.get("cursor")),
+        "tabs": TABS,
+        "sorts": SORTS,
+        "reasons": SAID.reasons,
+        "undecided": SAID.undecided,
+        "states": STATES,
+        "projects": [*found.projects, None] if found.projects else [],
+    }

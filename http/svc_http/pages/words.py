@@ -34,6 +34,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: dict[str, str]
     causes: dict[str, Cause]
     reasons: dict[str, tuple[str, str]]
+    undecided: dict[str, str]
     buttons: dict[str, tuple[str, str, str]]
     said: dict[str, str]
     said_of_member: dict[str, str]

@@ -88,17 +88,22 @@ _CURSOR = params.text_parameter("cursor", "The `next` of the page before.")
 
 @routes(f"GET {_V3}/goals", "Goals with how they came out.", (*_FILTERS, _SORT, _ORDER, params.LIMIT, _CURSOR))
 async def goals_of_range(call: params.ByKey) -> goals.Goals:
-    order = goals.Order(sort=_SORT.read(call.query), ascending=_ORDER.read(call.query) == "asc")
+    window = call.from_until(call.own_zone, call.service.now_us())
+    return await call.read(goals.goals, wanted(call.query, window), *page_of_goals(call.query))
+
+
+def page_of_goals(query: params.Query) -> tuple[goals.Order, int, goals.Cursor | None]:
+    """In which order, how many, and from where on."""
+    order = goals.Order(sort=_SORT.read(query), ascending=_ORDER.read(query) == "asc")
     with params.refusing():
-        cursor = goals.Cursor.read(call.query["cursor"]) if call.query.get("cursor") else None
-    return await call.read(goals.goals, wanted(call), order, params.LIMIT.read(call.query), cursor)
+        cursor = goals.Cursor.read(query["cursor"]) if query.get("cursor") else None
+    return order, params.LIMIT.read(query), cursor
 
 
-def wanted(call: params.ByKey) -> goals.Wanted:
+def wanted(query: params.Query, window: Window) -> goals.Wanted:
     """Which goals the query asks for."""
-    query = call.query
     return goals.Wanted(
-        window=call.from_until(call.own_zone, call.service.now_us()),
+        window=window,
         outcome=params.one_of(query, "outcome", get_args(GoalOutcome)),
         intent_class=params.one_of(query, "intent_class", INTENTS),
         agent=query.get("agent") or None,

@@ -1,0 +1,95 @@
+"""The list of goals: what came out how, narrowed, in any order, page by page; and whatever else an address asks."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.basics import ANA_SCOPE, NOW_US
+from tests.support.facts import DAY, HOUR, SECOND, Log, edit, request, shell
+from tests.svc_http.browsing import ANAS, signs_in, words_of
+from tests.svc_http.house import Answer, Caller, House
+
+HOSTILE = "<img src=x>\u202e'\""
+WANTED = (
+    "Add a --json flag to src/page0.py and test it.",
+    "Fix the crash of src/page1.py on an empty list, and run the tests.",
+    "Rename load() in src/page2.py to read(), then run the tests.",
+    "Write a test of src/page3.py for names with spaces.",
+    "thanks",
+)
+
+
+@pytest.fixture
+def api(house: House, api: Caller) -> Caller:
+    """Three reached, the latest first the dearest; one undecided, one that does not count."""
+    signs_in(house)
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    for place in range(5):
+        at_us = NOW_US - (place + 1) * DAY
+        log.prompt(f"s{place}", WANTED[place], at_us)
+        done = [request(at_us + n) for n in range(place + 1)]
+        if place < 4:
+            done.append(edit(at_us + SECOND))
+        if place < 3:
+            done += [shell(at_us + 2 * SECOND, "pytest -q"), request(at_us + 90)]
+        log.records(f"s{place}", *done)
+    house.has_seen(log)
+    house.passes(NOW_US + HOUR)
+    return api.using(ANAS)
+
+
+def titles(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer
+    return re.findall(r'<a href="/goals/[0-9a-f-]+">[^<]*?(?:page)?(\d|thanks)', answer.body.decode())
+
+
+async def test_tabs_count_every_outcome_and_add_up(api: Caller) -> None:
+    told = words_of(await api.get("/goals?outcome=reached"))
+    assert "all 5 reached 3 undecided 1 not reached 0 repeated 0 going on 0 not counted 1" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("", ["0", "1", "2", "3", "thanks"]),
+        ("order=asc", ["thanks", "3", "2", "1", "0"]),
+        ("outcome=reached", ["0", "1", "2"]),
+        ("outcome=not_counted", ["thanks"]),
+        ("sort=cost&outcome=reached", ["2", "1", "0"]),
+        ("sort=cost&outcome=reached&order=asc", ["0", "1", "2"]),
+        ("intent_class=review", []),
+        ("agent=none", []),
+        (f"agent={quote(HOSTILE)}", []),
+        ("overridden=true", []),
+    ],
+)
+async def test_goals_are_narrowed_and_sorted(api: Caller, asked: str, shown: list[str]) -> None:
+    answer = await api.get(f"/goals?{asked}")
+    assert titles(answer) == shown
+    assert HOSTILE not in answer.body.decode()
+    assert ("No goal fits" in words_of(answer)) == (not shown)
+
+
+@pytest.mark.parametrize("asked", ["outcome=live", "intent_class=poem", "sort=luck", "order=up", "cursor=x"])
+async def test_what_no_list_has_is_refused(api: Caller, asked: str) -> None:
+    name = asked.partition("=")[0]
+    answer = await api.get(f"/goals?{asked}")
+    assert (answer.status, f"{name} must be" in answer.body.decode()) == (400, True), answer.body
+
+
+async def test_more_follows_where_it_ended(api: Caller) -> None:
+    page = await api.get("/goals?limit=2&sort=cost")
+    seen = titles(page)
+    while found := re.search(r'rel="next" href="([^"]+)"', page.body.decode()):
+        assert "sort=cost" in found[1]
+        page = await api.get(found[1].replace("&amp;", "&") + "&limit=2")
+        seen += titles(page)
+    assert sorted(seen) == ["0", "1", "2", "3", "thanks"]
+
+
+async def test_what_does_not_count_says_why(api: Caller) -> None:
+    told = words_of(await api.get("/goals?outcome=not_counted"))
+    assert "No turn of it does more than navigate. A prompt that asks for something, and an answer, would have" in told
+    assert "The last answer was never seen." in words_of(await api.get("/goals?outcome=undecided"))
