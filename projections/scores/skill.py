@@ -276,7 +276,8 @@ def _examples(reader: Reader, scope: Scope, window: Window, bits: str, first: st
 
 
 def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDetail) -> ShownHabit:
-    whole = ShownHabit(prompt, prompt.preview or "")
+    preview = prompt.preview or ""
+    whole = ShownHabit(prompt, preview + "…" * (len(preview) == PREVIEW_CHARS_MAX))
     text = None if body.prompt is None else reader.texts([body.prompt])[body.prompt]
     if text is None or len(text) > MARKED_CHARACTERS_MAX:
         return whole

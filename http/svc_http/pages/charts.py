@@ -97,6 +97,16 @@ def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
     return _svg("share", 10, name, drawn)
 
 
+def spark(name: str, percents: Sequence[float | None]) -> Markup:
+    """Small bars of 0 to 100; a faint rail under all, and nothing on it where there is no value."""
+    step, drawn = WIDTH / max(len(percents), 1), [_rect("rail", 0, HEIGHT - 4, WIDTH, 4)]
+    for number, value in enumerate(percents):
+        if value is not None:
+            height = max(HEIGHT * value / 100, 4)
+            drawn.append(_rect("reached", step * (number + 0.1), HEIGHT - height, step * 0.8, height))
+    return _svg("spark", HEIGHT, name, drawn)
+
+
 def place(name: str, group: tuple[float, float, float], mine: tuple[float, float, float] | None) -> Markup:
     """On a line from 0 to 100: the middle half of a group with its median, and one's own value with what fits."""
     low, middle, high = (WIDTH * each / 100 for each in group)

@@ -1,55 +1,71 @@
-"""The seven habits: how often each shows, week by week, in one's own words, and whether it pays."""
+"""The seven habits: the next one to train, how often each shows, week by week, and whether it pays."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from quart import Response
 
+from aggregates.event import Scope
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import prompt_grade
-from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
-from aggregates.times import US_PER_DAY, Window
+from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, Pay, pays
+from aggregates.times import US_PER_DAY, Window, calendar_windows, parse_instant
+from projections.reader import Reader
 from projections.scores import skill
-from projections.scores.score import newest_at
 from svc_http.pages import charts
-from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.figures import WEEKS_SHOWN, labels_of
 from svc_http.pages.period import period_of
-from svc_http.pages.words import HABITS, counted, number
+from svc_http.pages.words import UNKNOWN, percent
 from svc_http.ports import beside
 from svc_http.routing import Routes
 
+WEEKS_SHOWN = 12
 EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older words tell little of how one works now
+HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 routes = Routes()
+
+
+class _Found(NamedTuple):
+    skill: skill.Skill
+    weeks: Sequence[Window]  # the last ones of the time that have work, and those before them
+    by_week: Sequence[skill.HabitCounts]
+    best: skill.ShownHabits
+    missed: skill.ShownHabits
+    pays: Sequence[Pay]
+
+
+def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> _Found:
+    found = skill.skill(reader, scope, "range", [window])
+    newest_us = window.end_us - 1 if found.newest_at is None else parse_instant(found.newest_at)
+    last_us = min(newest_us, window.end_us - 1)
+    weeks = calendar_windows("weekly", zone, last_us, WEEKS_SHOWN)
+    recent = Window(max(window.start_us, last_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
+    return _Found(
+        found,
+        weeks,
+        [skill.habit_counts(reader, scope, each) for each in weeks],
+        skill.best_shown(reader, scope, recent),
+        skill.newest_missed(reader, scope, recent),
+        pays(skill.decided_goals(reader, scope)),
+    )
 
 
 @routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
-    (window, period), weeks = await period_of(call), call.windows("weekly", WEEKS_SHOWN)
-    recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
-    counts, by_week, best, missed, told, newest = await call.read(
-        lambda reader, scope: (
-            skill.habit_counts(reader, scope, window),
-            [skill.habit_counts(reader, scope, each) for each in weeks],
-            skill.best_shown(reader, scope, recent),
-            skill.newest_missed(reader, scope, recent),
-            pays(skill.decided_goals(reader, scope)),
-            newest_at(reader, scope),
-        )
-    )
-    labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
+    window, period = await period_of(call)
+    found = await call.read(_found, window, call.own_zone)
     return await call.show(
         "reflection/habits.html",
         **period,
-        graded=counts.sample_count,
-        newest_at=newest,
-        habits=[_drawn(each, counts, labelled) for each in BOOLEANS],
-        best=best,
-        missed=missed,
-        weeks_shown=WEEKS_SHOWN,
-        pays=told,
+        found=found.skill,
+        next=next_habit(found.skill),
+        habits=[_drawn(each, found.skill, found.by_week) for each in BOOLEANS],
+        best=found.best,
+        missed=found.missed,
+        weeks=found.weeks,
+        pays=found.pays,
         pays_min=PAYS_MIN,
         usual_goals=USUAL_GOALS,
         text="",
@@ -57,29 +73,23 @@ async def habits(call: BySignIn) -> Response:
     )
 
 
-def _drawn(
-    name: BooleanName, counts: skill.HabitCounts, by_week: Sequence[tuple[str, skill.HabitCounts]]
-) -> dict[str, Any]:
+def next_habit(found: skill.Skill) -> str | None:
+    """That which shows least, where enough prompts tell it."""
+    return (found.worst_pillar or None) if found.sample_count >= HABIT_PROMPTS_MIN else None
+
+
+def _drawn(name: BooleanName, found: skill.Skill, by_week: Sequence[skill.HabitCounts]) -> dict[str, Any]:
     """One habit, as the page has it."""
-    hits, of, unsure = counts.of(name)
-    weeks = [(label, *week.of(name)) for label, week in by_week]
-    bars = [
-        Bar(label, (("reached", shown), ("missed", count - shown)), f"Week of {label}: {_sentence(shown, count)}")
-        for label, shown, count, _ in weeks
-    ]
+    of, share = found.per_boolean_counts.get(name, 0), 100 * found.per_boolean.get(name, 0)
+    weeks = [None if not week.applied[name] else 100 * week.hits[name] / week.applied[name] for week in by_week]
+    told = " ".join(UNKNOWN if each is None else percent(each) for each in weeks)
     return {
         "name": name,
-        "hits": hits,
         "of": of,
-        "unsure": unsure,
-        "bar": charts.share(_sentence(hits, of), (("reached", hits), ("missed", of - hits))),
-        "weeks": weeks,
-        "chart": charts.bars(f"{HABITS[name]}: prompts by week", bars, number),
+        "share": share,
+        "bar": charts.share(f"about {percent(share)} %", (("reached", share), ("missed", 100 - share))),
+        "weeks": charts.spark(f"Percent by week, the oldest first: {told}", weeks),
     }
-
-
-def _sentence(shown: float, of: int) -> str:
-    return f"about {number(shown)} of {counted(of, 'prompt')}"
 
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")

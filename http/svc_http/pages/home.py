@@ -22,6 +22,7 @@ from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
+from svc_http.pages.habits import next_habit
 from svc_http.pages.mine import questions, stays
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
@@ -29,7 +30,6 @@ from svc_http.pages.words import counted, number, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
-HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 UNDECIDED_SHOWN = 3
 LIVE_SHOWN = 10
 routes = Routes()
@@ -82,7 +82,7 @@ async def home(call: BySignIn) -> Response:
         "home.html",
         **asked,
         found=found,
-        habit=found.skill.worst_pillar if found.skill.sample_count >= HABIT_PROMPTS_MIN else None,
+        habit=next_habit(found.skill),
         drawn=parts,
         spent=spent,
         goals_chart=_goals_chart(found.bars, parts),

@@ -196,5 +196,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "kind": kind,
     "state": lambda name: STATES.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
+    "next_habit": lambda name: NEXT_HABIT.get(name, name),
     "zip": zip,
 }
