@@ -16,12 +16,13 @@ from aggregates.times import Window
 from projections.facts import reports as rows
 from svc_http.app import build_api
 from svc_http.pages import figures
+from svc_http.pages.words import HABITS
 from tests.projections.scores.test_throttle import failed
 from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
-from tests.svc_http.house import Caller, House, Workshop
+from tests.svc_http.house import Caller, House, Workshop, bearer
 
 
 @pytest.fixture
@@ -49,14 +50,38 @@ def works(house: House, *scopes: Scope, goals: int = 1) -> None:
 # --- habits -------------------------------------------------------------------------------------------------------
 
 
-async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: Caller) -> None:
+async def test_habits_are_told_as_the_api_tells_them(house: House, api: Caller) -> None:
+    """Seven rows with their shares; examples in one's own words, sure ones; no next habit from so few prompts."""
     works(house, goals=3)
-    answer = await api.get("/habits")
-    text = words_of(answer)
-    assert "It says which outcome is wanted About 3 of 3 prompts" in text
-    assert "<mark>src/parser.py</mark>" in answer.body.decode()
-    assert "Nothing can be told yet" in text
-    assert "no proof of a cause" in text
+    answer = await api.get("/habits?from=2026-07-01&to=2026-08-01")
+    text, html = words_of(answer), answer.body.decode()
+    found = (await api.get("/v1/score_v3/skill?from=2026-07-01&to=2026-08-01", bearer())).json
+    called_for = {name: of for name, of in found["per_boolean_counts"].items() if of}
+    for name, of in called_for.items():
+        share = found["per_boolean"][name]
+        assert f"about {share * 100:.0f} % of {of} prompts" in text, name
+        assert f"about {share * 100:.0f} %" in html.partition(f">{HABITS[name]}<")[2], name
+    assert ("<mark>src/parser.py</mark>" in html, html.count('class="spark"')) == (True, len(called_for))
+    assert "Too little can be told of your prompts to name a next habit: 3 graded prompts." in text
+    assert ("Nothing can be told yet" in text, "no proof of a cause" in text) == (True, True)
+
+
+async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: House, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    for place in range(6):
+        at_us = NOW_US - DAY + place * HOUR
+        log.prompt(f"s{place}", f"Rename parse_{place} to read_{place} in src/parser.py, and nothing else.", at_us)
+        log.records(f"s{place}", request(at_us), edit(at_us + MINUTE))
+    house.has_seen(log)
+    house.passes(NOW_US)
+    text = words_of(await api.get("/habits"))
+    worst = (await api.get("/v1/score_v3/skill?window=weekly", bearer())).json["worst_pillar"]
+    assert worst == "verification_requested"
+    assert text.index("Next habit: say how you will check it.") < text.index("A prompt that …")
+    assert "The last that does not, Fri 31 Jul 2026, 17:00 Rename parse_5 to read_5" in text
+    assert "Verify that …”: name a test that passes" in text
+    assert "Next habit: a prompt that asks for a check" in words_of(await api.get("/")), "as on the first page"
 
 
 async def test_pages_without_figures_say_what_to_do(house: House, api: Caller) -> None:
@@ -65,7 +90,7 @@ async def test_pages_without_figures_say_what_to_do(house: House, api: Caller) -
     assert "No request was reported" in words_of(await api.get("/limits"))
     works(house)
     house.passes(NOW_US + 9 * DAY)
-    assert "Your newest work is from" in words_of(await api.get("/habits?days=7"))
+    assert "No prompt of this time was graded." in words_of(await api.get("/habits?days=7"))
 
 
 @pytest.mark.parametrize("prompt", ["", "ok", "\u202e\x1b[31m", "<b>fix</b> the crash in src/a.py; run pytest"])
