@@ -105,16 +105,21 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
             if made is not None:  # the folder was empty
                 first(made)
             async with listening(settings, service) as addresses:
-                if made is not None:  # a link that signs the owner in once, within the first minutes
-                    until_us = service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND
-                    token, offer = new_link(Scope(made.organization_id, made.developer_id), until_us)
-                    reply = await service.administer(offer)
-                    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
-                    addresses = addresses._replace(link=f"{browsable(addresses.api_url)}/open/{token}")
+                if made is not None:
+                    owner = Scope(made.organization_id, made.developer_id)
+                    addresses = addresses._replace(link=await first_link(service, addresses.api_url, owner))
                 async with trio.open_nursery() as nursery:
                     ready(addresses)
                     nursery.start_soon(trio.to_thread.run_sync, load_readers)
                     await stop_signal()
+
+
+async def first_link(service: RunningService, api_url: str, scope: Scope) -> str:
+    """What signs a developer of a new folder in once, within the first minutes."""
+    token, offer = new_link(scope, service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND)
+    reply = await service.administer(offer)
+    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
+    return f"{browsable(api_url)}/open/{token}"
 
 
 def load_readers() -> None:

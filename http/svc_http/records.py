@@ -1,31 +1,19 @@
 """What commands know of the routes that they ask, which start fast: what is answered, and which days are asked for."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Mapping
+from datetime import date, tzinfo
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
 from aggregates.records.record import Count
+from aggregates.times import Window, bare_date, local_day_bounds, midnight_us
 
 LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
-DAYS_MAX = 366
-
-
-def last_days(days: int) -> dict[str, object]:
-    """Today and the days before it, so many in all, as the pages count them."""
-    return {"from": _first_of(days), "to": datetime.now(UTC).isoformat()}
-
-
-def last_dates(days: int) -> dict[str, object]:
-    """The same for routes that count days themselves; where the profile's zone is ahead, tomorrow has begun."""
-    return {"from_date": _first_of(days), "to_date": _first_of(0)}
-
-
-def _first_of(days: int) -> str:
-    return (datetime.now(UTC).astimezone().date() - timedelta(days=days - 1)).isoformat()
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -118,3 +106,84 @@ class AnswerRefused(msgspec.Struct):
 class AnswersTaken(msgspec.Struct):
     taken: int  # those among them that were taken before
     refused: list[AnswerRefused]
+
+
+# --- which days are asked for: by the address of a page, by a command, by a tool ----------------------------------
+
+LAST_DAYS = ("7", "30", "90")
+USUAL = "30"
+SHOWN_CHARACTERS = 40  # how much of a wrong value an error repeats
+_EPOCH = date(1970, 1, 1)
+_NUMBER = re.compile(r"[1-9]\d{0,3}")
+_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
+
+
+class Asked(NamedTuple):
+    name: str
+    first: date
+    last: date
+
+    def window(self, zone: tzinfo) -> Window:
+        return Window(midnight_us(self.first, zone), local_day_bounds(self.last, zone).end_us)
+
+
+def day_of(of: date, this_year: int | None = None) -> str:
+    """As in 14 February 2026; without the year where it is this year."""
+    return f"{of.day} {of:%B}" if of.year == this_year else f"{of.day} {of:%B %Y}"
+
+
+def asked_of(query: Mapping[str, str], today: date, oldest: date) -> Asked:
+    """Raises `ValueError` with a sentence."""
+    if query.get("from") or query.get("to"):
+        return _range(query.get("from", ""), query.get("to", ""), today, oldest)
+    name = query.get("days", USUAL)
+    if name in LAST_DAYS:
+        return last_days(name, today)
+    if name == "all":
+        return Asked(name, oldest, today)
+    found = _MONTH.fullmatch(name)
+    first = None if found is None else bare_date(f"{name}-01")
+    if first is None:
+        raise ValueError(f"There is no time “{name[:SHOWN_CHARACTERS]}”: it is 7, 30, 90, all, or a month as 2026-03.")
+    if first > today:
+        raise ValueError(f"{month_told(first, today)} has not begun yet.")
+    year, month = divmod(first.year * 12 + first.month, 12)
+    return Asked(name, first, min(date.fromordinal(date(year, month + 1, 1).toordinal() - 1), today))
+
+
+def last_days(name: str, today: date) -> Asked:
+    return Asked(name, date.fromordinal(today.toordinal() - int(name) + 1), today)
+
+
+def _range(start: str, end: str, today: date, oldest: date) -> Asked:
+    first, last = bare_date(start) if start else oldest, bare_date(end) if end else today
+    if first is None or last is None:
+        shown = (start if first is None else end)[:SHOWN_CHARACTERS]
+        raise ValueError(f"“{shown}” is no day: write it as 2026-03-01.")
+    if first > last:
+        raise ValueError(f"From {day_of(first)} to {day_of(last)} is no time: it ends before it begins.")
+    if first > today:
+        raise ValueError(f"{day_of(first)} has not come yet.")
+    return Asked("range", first, min(last, today))
+
+
+def told_as(asked: Asked, today: date) -> str:
+    if asked.name.isdecimal():
+        return f"the last {asked.name} days"
+    if asked.name == "all":
+        return "all time"
+    if asked.name != "range":
+        return month_told(asked.first, today)
+    first, last = (day_of(each, today.year) for each in (asked.first, asked.last))
+    return first if first == last else f"{first} to {last}"
+
+
+def month_told(month: date, today: date) -> str:
+    return f"{month:%B}" if month.year == today.year else f"{month:%B %Y}"
+
+
+def span_of(given: Mapping[str, str], today: date) -> tuple[dict[str, object], str]:
+    """`from` and `to` of a route, and what that time is called. Any number of days will do. Raises `ValueError`."""
+    name = "" if given.get("from") or given.get("to") else given.get("days", USUAL)
+    asked = last_days(name, today) if _NUMBER.fullmatch(name) else asked_of(given, today, _EPOCH)
+    return {"from": asked.first.isoformat(), "to": asked.last.isoformat()}, told_as(asked, today)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import date
 from functools import partial
 from pkgutil import get_data
 from typing import Annotated, Any
@@ -22,11 +23,13 @@ from werkzeug.routing import Map, Rule
 from aggregates.event import Unavailable
 from aggregates.ids import plain
 from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
+from projections.cost import CostBy
+from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError, check_content_type, unavailable
-from svc_http.pages.words import HABITS, NEXT_HABIT, STATES
+from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, beside
-from svc_http.records import DAYS_MAX, last_dates, last_days
+from svc_http.records import span_of
 from svc_http.routes import scores, sub_sessions
 from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_id
 
@@ -42,8 +45,10 @@ Asker = Context[Any, Any]
 Ask = Callable[[Asker, str, dict[str, object]], Awaitable[Any]]
 """What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
 Grade = Callable[[Asker, str], Awaitable[PromptGrade]]
-Days = Annotated[int, Field(ge=1, le=DAYS_MAX, description="The last so many days.")]
+Days = Annotated[int | str, Field(description="The last so many days; or `all`, or a month as 2026-03.")]
+Limit = Annotated[int, Field(ge=1, le=GOALS_MAX)]
 _V3 = "/v1/score_v3"
+_QUOTED = ("title", "name")
 _PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 _CALL = "svc.call"  # where a message bears whose request it is
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")
@@ -55,7 +60,7 @@ _PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 def chosen(found: Mapping[str, Any], what: str) -> Found:
     """The fields of what the API answers that are told of this; words that somebody wrote are quoted."""
     names = _WORDS[what].split()
-    return {name: quoted(found[name]) if name in ("title", "model") else found[name] for name in names}
+    return {name: quoted(found[name]) if name in _QUOTED else found[name] for name in names}
 
 
 def quoted(text: object) -> Found:
@@ -94,19 +99,21 @@ class _Tools:
         """The caller's day in figures: goals, prompts, tokens, cost. Today, unless a date (YYYY-MM-DD) is given."""
         return chosen(await self._ask(ctx, f"{_V3}/today-summary", {} if date is None else {"date": date}), "day")
 
-    async def my_goals(self, ctx: Asker, limit: Annotated[int, Field(ge=1, le=GOALS_MAX)] = 10) -> Found:
-        """The caller's newest goals, and whether each was reached."""
-        found = await self._ask(ctx, f"{_V3}/realtime/sub-sessions", {"limit": limit})
-        return {"goals": [{**chosen(each, "goal"), "state": STATES[each["outcome"]]} for each in found]}
+    async def my_goals(
+        self, ctx: Asker, limit: Limit = 10, days: Days = "all", outcome: GoalOutcome | None = None
+    ) -> Found:
+        """The caller's goals, the newest first: how each came out, and how many came out how."""
+        query = await self._span(ctx, days) | {"limit": limit} | ({"outcome": outcome} if outcome else {})
+        found = await self._ask(ctx, f"{_V3}/goals", query)
+        return {**chosen(found, "goals"), "goals": [chosen(each, "goal") for each in found["goals"]]}
 
-    async def explain_goal(self, ctx: Asker, id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{36}$")]) -> Found:
-        """Why a goal of the caller is judged as it is. The id is a `sub_session_id` that my_goals gives."""
+    async def explain_goal(self, ctx: Asker, id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{8,36}$")]) -> Found:
+        """Why a goal of the caller is judged as it is. The id is one that my_goals gives, or its first 8 characters."""
         goal = await self._ask(ctx, f"{_V3}/sub-sessions/{id}", {})
         why = await self._ask(ctx, f"{_V3}/sub-sessions/{id}/explain", {})
         evidence = ("evidence_for", "evidence_against")  # the words in which it was seen are not given
         return {
             **chosen(goal, "explained"),
-            "state": STATES[goal["outcome"]],
             "verdict": why["verdict"],
             **{part: why[part]["text"] for part in _PARTS},
             **{side: [each["what"] for each in why["outcome"][side]] for side in evidence},
@@ -114,7 +121,7 @@ class _Tools:
 
     async def my_habits(self, ctx: Asker, days: Days = 30) -> Found:
         """How often the caller's prompts show each of the seven habits, and which to practise next."""
-        found = await self._ask(ctx, f"{_V3}/skill", last_days(days))
+        found = await self._ask(ctx, f"{_V3}/skill", await self._span(ctx, days))
         worst = found["worst_pillar"] if found["sample_count"] else ""
         return {
             **chosen(found, "skill"),
@@ -124,12 +131,13 @@ class _Tools:
 
     async def my_limits(self, ctx: Asker, days: Days = 30) -> Found:
         """What rate limits, errors of servers and outages cost the caller."""
-        return dict((await self._ask(ctx, "/v1/intelligence/throttle", last_days(days)))["summary"])
+        return dict((await self._ask(ctx, "/v1/intelligence/throttle", await self._span(ctx, days)))["summary"])
 
-    async def my_cost(self, ctx: Asker, days: Days = 30) -> Found:
-        """What the caller's goals cost, by model and kind. A null cost is not known whole."""
-        found = await self._ask(ctx, f"{_V3}/model-task", {**last_dates(days), "limit": GOALS_MAX})
-        return {"models": [chosen(each, "model") for each in found["items"]]}
+    async def my_cost(self, ctx: Asker, days: Days = 30, by: CostBy = "model") -> Found:
+        """What the caller's goals cost, and that of goals not reached. A null cost is not known whole."""
+        found = await self._ask(ctx, f"{_V3}/cost", {**await self._span(ctx, days), "by": by})
+        groups = [chosen(each, "cost_group") for each in found["groups"][:GOALS_MAX]]
+        return {**{sums: chosen(found[sums], "cost") for sums in ("total", "not_reached")}, "groups": groups}
 
     async def grade_prompt(
         self, ctx: Asker, text: Annotated[str, Field(min_length=1, max_length=GRADED_BYTES_MAX)]
@@ -145,6 +153,14 @@ class _Tools:
             "shown": [HABITS[each.boolean] for each in applying if each.earned],
             "missing": [NEXT_HABIT[each.boolean] for each in applying if not (each.earned or each.unsure)],
         }
+
+    async def _span(self, ctx: Asker, days: int | str) -> dict[str, object]:
+        """As the pages count them."""
+        today = (await self._ask(ctx, f"{_V3}/today-summary", {}))["date"]
+        try:
+            return span_of({"days": str(days)}, date.fromisoformat(today))[0]
+        except ValueError as error:
+            raise ToolError(str(error)) from error
 
 
 # --- by HTTP: a route like every other, each message with a key of its own ----------------------------------------

@@ -4,6 +4,7 @@ The sample is about a month of two imaginary developers. Ana says what she wants
 types less and comes back more often.
 """
 
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -24,13 +25,14 @@ from aggregates.scores.prompt_grade import PromptGrade, grade_text
 from svc.cli import Command, main
 from svc.cli.common import Shown, json_option, run, settings_from, tell
 from svc.log.folder import held
-from svc.process import FRAME_BYTES_MAX
+from svc.process import FIRST_LINK_SECONDS, FRAME_BYTES_MAX
 from svc.settings import Settings
+from svc_http.records import USUAL
 
 if TYPE_CHECKING:
     from svc.service import RunningService
 
-SHOWN = (("score",), ("habits",), ("cost",), ("goals", "--limit", "8"))  # of as many days as the pages begin with
+SHOWN = (("score",), ("habits",), ("cost",), ("goals", "--limit", "8"))  # of the days that the pages begin with
 DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
 _MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
 _SETTLED = timedelta(minutes=45)  # so long before now the last session ends at the latest: by then it is judged
@@ -41,36 +43,42 @@ Line = dict[str, Any]  # a line of a transcript
 
 @click.command(cls=Command, example="svc demo --var var/demo --keep")
 @click.option("--var", "var", metavar="DIR", help="Folder for the demo's data. [default: a temporary one]")
-@click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
-def demo(var: str | None, keep: bool) -> None:
-    """Imports their bundled sample sessions into a folder of its own."""
+@click.option("--keep/--no-keep", default=None, help="Go on serving the pages until Ctrl-C. [default: on a terminal]")
+def demo(var: str | None, keep: bool | None) -> None:
+    """Imports their bundled sample sessions into a folder of its own, and shows what its pages show."""
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
-        run(_demo, settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0"), keep)
+        settings = settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0")
+        run(_demo, settings, sys.stdout.isatty() if keep is None else keep)
 
 
 async def _demo(settings: Settings, keep: bool) -> None:
     import trio
 
     from svc.service import open_service
-    from svc.serving import listening, stop_signal
+    from svc.serving import first_link, listening, stop_signal
 
     console = Shown(highlight=False, soft_wrap=True)
     with held(settings.var_path):
         async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
-            keys, api = await _people(service, settings.var_path, addresses.intake_url), addresses.api_url
-            for name, key in keys.items():
-                console.rule(f"[bold]{name}[/bold], the last 30 days")
+            people, api = await _people(service, settings.var_path, addresses.intake_url), addresses.api_url
+            for name, (_, key) in people.items():
+                console.rule(f"[bold]{name}[/bold], the last {USUAL} days")
                 for command in SHOWN:
                     asked = [*command, "--api", api, "--key", key]
                     await trio.to_thread.run_sync(partial(main.main, asked, standalone_mode=False))
-            if keep:
-                console.print(f"\nServing on {api} until Ctrl-C. Ask it as one of them, for example:")
-                for name, key in keys.items():
-                    console.print(f"svc goals --api {api} --key {key}  # {name}", markup=False)
-                await stop_signal()
+            if not keep:
+                console.print("\n`svc demo --keep` goes on serving, and shows links to these pages.")
+                return
+            console.print(
+                f"\nThe same on pages, until Ctrl-C; each link works once, for {FIRST_LINK_SECONDS // 60} minutes:"
+            )
+            for name, (scope, _) in people.items():
+                console.print(f"{name}  {await first_link(service, api, scope)}", markup=False)
+            await stop_signal()
 
 
-async def _people(service: "RunningService", var: Path, url: str) -> dict[str, str]:
+async def _people(service: "RunningService", var: Path, url: str) -> dict[str, tuple[Scope, str]]:
+    """Both with their work; name → whose it is, and a key."""
     from svc.cli.importing import intake
     from svc.connect.connections import Server
     from svc.importing.claude_code import CLAUDE_CODE
@@ -83,7 +91,7 @@ async def _people(service: "RunningService", var: Path, url: str) -> dict[str, s
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
     ben = Scope(made.organization_id, uuid4())
     key, issue = new_key(ben, name="demo")
-    keys = {"Ana": made.key, "Ben": key}
+    people = {"Ana": (Scope(made.organization_id, made.developer_id), made.key), "Ben": (ben, key)}
     for command in (
         CreateDeveloper(developer_id=ben.developer_id, display_name="Ben"),
         StartMembership(organization_id=ben.organization_id, developer_id=ben.developer_id),
@@ -94,10 +102,10 @@ async def _people(service: "RunningService", var: Path, url: str) -> dict[str, s
     now_us = time.time_ns() // 1_000
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         written = write_transcripts(Path(folder), now_us=now_us)
-        for name, whose in keys.items():
+        for name, (_, whose) in people.items():
             destination = intake(Server(url, whose), CLAUDE_CODE.source)
             await import_into(destination, CLAUDE_CODE.found([written[name]]), lambda *_: None, now_us=now_us)
-    return keys
+    return people
 
 
 @click.command(cls=Command, example='echo "fix the login" | svc grade')

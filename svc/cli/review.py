@@ -6,8 +6,8 @@ from typing import get_args
 
 import click
 
+from svc.cli.asking import Asking
 from svc.cli.common import print_json, say, working
-from svc.cli.scoring import Asking
 from svc.connect import review as reviewing
 from svc.connect.agents import AgentName
 from svc.connect.changes import Refused

@@ -1,103 +1,91 @@
 """`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`, `mcp`: what the pages show a scored developer."""
 
 import sys
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import click
-import msgspec
-from click.core import ParameterSource
+from rich import box
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
+from aggregates.ids import plain
 from svc import __version__
-from svc.cli import Command, Found
-from svc.cli.common import Shown, json_option, minute, print_json, run, settings_option, show_table
+from svc.cli import Found
+from svc.cli.asking import V3, Asking, Span, ask, asked_span, over_time
+from svc.cli.common import WIDE_COLUMNS, Shown, print_json, run, show_table
 from svc.connect.changes import Refused
-from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
-from svc.log.folder import running
-from svc.settings import Settings
-from svc_http.pages.words import HABITS, KINDS, STATES, UNKNOWN, counted, plainly, rate_told, reason_of, titled, usd
+from svc.connect.connections import KeyRefused, NotAnswered, Server
+from svc_http.pages.words import (
+    HABITS,
+    KINDS,
+    STATES,
+    UNKNOWN,
+    counted,
+    plainly,
+    rate_told,
+    reason_of,
+    short_day,
+    titled,
+    tokens,
+    usd,
+)
 from svc_http.pages.words import kind as kind_named
-from svc_http.records import DAYS_MAX, last_dates, last_days
 
-_V3 = "/v1/score_v3"
-DAYS = 30
 GOALS_SHOWN = 20
-GOALS_MAX = 200  # one page of the API; among these a goal is looked for by number or beginning of id
-ID_CHARACTERS = 8
-NOT_REPORTED = "not reported"  # the model of requests that name none
+GOALS_MAX = 200
+DEAREST_SHOWN = 5
+ID_CHARACTERS = 8  # so many of an id are shown, and name it everywhere
+NEWEST = "newest"
+WIDE_FROM_COLUMNS = 110  # from so many on a table of goals has more columns
+BAR_CHARACTERS = 10
+_SPARKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"reached": "green", "not_reached": "red", "repeated": "red", "going_on": "cyan"}
-days_option = click.option(
-    "--days", type=click.IntRange(1, DAYS_MAX), default=DAYS, show_default=True, help="The last so many days."
-)
-_WHERE = (
-    click.Option(["--api"], metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]"),
-    click.Option(["--key"], envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]"),
-    click.Option(["--connection"], hidden=True, help="Whose key, where agents are connected with several."),
-)
-
-
-class Asking(Command):
-    """A command that asks the API as a developer; its function gets the server first."""
-
-    def __init__(
-        self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
-    ) -> None:
-        def asked(
-            settings: Settings, api: str | None, key: str | None, connection: str | None, **arguments: Any
-        ) -> None:
-            # What serves this folder, if it is the one that was named; else where one would by these settings.
-            named = click.get_current_context().get_parameter_source("settings") is ParameterSource.COMMANDLINE
-            found = running(settings.var_path) if named or api is None else None
-            url = checked_url((api or f"http://{settings.api}") if found is None else found.api)
-            try:
-                callback(Server(url, key or known_key(connection=connection)), **arguments)
-            except KeyRefused as error:
-                raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
-            except NotAnswered as error:
-                hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
-                raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
-
-        super().__init__(callback=asked, **kwargs)
-        settings_option(self)
-        self.params += _WHERE
-        if json:
-            json_option(self)
-        self.params += params
-
-
-def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
-    where = f"{path}?{urlencode(query)}" if query else path
-    answer = server.answer("GET" if body is None else "POST", where, body)
-    try:
-        return msgspec.json.decode(answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a page to sign in, perhaps
-        raise NotAnswered(f"{server.url} answers, but not as the API of svc does") from error
+_DOUBTS = {"lower_bound": "≥ ", "upper_bound": "≤ ", "about": "~ "}
+_SORTS = ("started", "duration", "cost", "tokens", "grade", "turns")
+_BY = ("day", "week", "month", "model", "project", "outcome", "agent")
+NO_GOAL = "No goal yet. `svc import claude-code` reads what you have done so far."
+goal_argument = click.argument("goal", metavar="GOAL")
 
 
 @click.command(cls=Asking, example="svc score --days 90")
-@days_option
-def score(server: Server, as_json: bool, days: int) -> None:
-    asked = last_days(days)
-    figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
+@over_time
+def score(server: Server, span: Span, as_json: bool) -> None:
+    parts = {"score": "score", "skill": "skill", "prompts": "insight/summary"}
+    found = {name: ask(server, f"{V3}/{path}", **span.query) for name, path in parts.items()}
     if as_json:
-        return print_json({"score": figures, "skill": habits, "prompts": prompts})
+        return print_json(found)
+    figures, habits, prompts = found.values()
     console = Shown(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{score_told(figures, days)}[/bold]")
+    console.print(f"[bold]{score_told(figures, span.told)}[/bold]")
     if not figures["total_count"]:
         return
     if figures["letter_grade"] != "N/A":
-        console.print(f"That is {figures['letter_grade']}.")
+        console.print(f"Grade {figures['letter_grade']}")
     if count := prompts["sample_count"]:
         console.print(f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(count, 'prompt')}.")
+    rates = [rate if of else None for rate, of in zip(figures["sparkline"], figures["sparkline_counts"], strict=True)]
+    for name, values in (("reached", rates), ("prompts", [each["apg"] for each in prompts["points"]])):
+        if sum(each is not None for each in values) > 1:
+            console.print(f"{name}  {sparks(values)}  this time, and those of its length before it")
+    say_next_habit(console, habits)
+    console.print(f"`svc goals` lists the goals, `svc why {NEWEST}` explains the newest.", style="dim")
+
+
+def sparks(values: Sequence[float | None]) -> str:
+    """Of percentages, one character each; a dot where there is none."""
+    return "".join("·" if each is None else _SPARKS[min(int(each * len(_SPARKS) / 100), 7)] for each in values)
+
+
+def say_next_habit(console: Shown, habits: Found) -> None:
     if habits["worst_pillar"] in HABITS and habits["sample_count"]:
         console.print(f"Next habit: a prompt that [bold]{HABITS[habits['worst_pillar']]}[/bold].")
-    console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
 
 
-def score_told(figures: Found, days: int) -> str:
+def score_told(figures: Found, time: str) -> str:
     """The rate as the pages tell it, or what there is instead."""
     if figures["total_count"]:
         from aggregates.scores.grades import Interval
@@ -105,31 +93,76 @@ def score_told(figures: Found, days: int) -> str:
         fits = figures["interval"] and Interval(**figures["interval"])
         return rate_told(figures["crushed_count"], figures["decided_count"], figures["undecided_count"], fits)
     newest = figures.get("newest_at")
-    if newest is None:
-        return "No goal yet. `svc import claude-code` reads what you have done so far."
-    none, age = f"No goal counts in the last {days} days", datetime.now(UTC) - datetime.fromisoformat(newest)
-    if age <= timedelta(days=days):
-        return f"{none}; your newest work, of {newest[:10]}, goes on or does not count: svc goals"
-    more = f"score --days {DAYS_MAX}" if age <= timedelta(days=DAYS_MAX) else "goals"
-    return f"{none}; your newest work is of {newest[:10]}: svc {more}"
+    none = f"{time[0].upper()}{time[1:]}: no goal counts"
+    return NO_GOAL if newest is None else f"{none}; your newest work is of {newest[:10]}: svc goals --days all"
 
 
-@click.command(cls=Asking, example="svc goals --limit 50")
+@click.command(cls=Asking, example='svc goals --outcome undecided --sort cost --words "retry queue"')
+@click.option("--outcome", type=click.Choice(list(STATES)), metavar="OUTCOME", help=f"{', '.join(STATES)}.")
+@click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"{', '.join(KINDS)}.")
+@click.option("--agent", metavar="NAME", help="Worked on with this agent.")
+@click.option("--project", metavar="NAME", help="Of this project; unknown where nothing told it.")
+@click.option("--words", metavar="WORDS", help="Whose texts hold all of them; the newest are looked through first.")
+@click.option("--sort", type=click.Choice(_SORTS), default=_SORTS[0], show_default=True, help="The most first.")
 @click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
-def goals(server: Server, as_json: bool, limit: int) -> None:
-    found = ask(server, f"{_V3}/realtime/sub-sessions", limit=limit)
-    if as_json:
-        print_json(found)
-    elif not found:
-        Shown().print("No goal yet. `svc import claude-code` reads what you have done so far.")
+@over_time
+def goals(
+    server: Server, span: Span, as_json: bool, kind: str | None, words: str | None, sort: str, limit: int, **given: Any
+) -> None:
+    """A goal is named by the beginning of its id everywhere."""
+    wanted = {**span.query, **given, "intent_class": kind, "limit": limit}
+    if words is None:
+        found = ask(server, f"{V3}/goals", sort=sort, **wanted)
     else:
-        rows = []
-        for place, each in enumerate(found, 1):
-            kind, letter = kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN
-            goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), STATES[each["outcome"]]
-            spent = bounded(each["cost_usd"], each["lower_bound_requests"], each["upper_bound_requests"])
-            rows.append((str(place), *goal, kind, letter, spent, _title(each)))
-        show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
+        body = {name: value for name, value in wanted.items() if value is not None}
+        found = ask(server, f"{V3}/goals/search", {**body, "words": words})
+    if as_json:
+        return print_json(found)
+    console = Shown(highlight=False, soft_wrap=True)
+    if found["goals"]:
+        show_goals(found["goals"], span.zone)
+    else:
+        console.print("No such goal: --days all looks at all of them.")
+    console.print(counts_told(found, span.told), style="dim")
+    if words is not None:
+        console.print(f"Looked back to {found['looked_back_to']}.", style="dim")
+
+
+def counts_told(found: Found, time: str) -> str:
+    if found["counts"] is None:
+        return f"More goals than are counted, of {time}."
+    told = ", ".join(f"{number} {STATES[outcome]}" for outcome, number in found["counts"].items() if number)
+    return f"{counted(found['begun'], 'goal')} of {time}" + (f": {told}" if told else "")
+
+
+def show_goals(found: Sequence[Found], zone: tzinfo) -> None:
+    """One line each, as wide as the terminal; whole where it goes to a file."""
+    console = Shown(highlight=False)
+    width = console.width if console.is_terminal else WIDE_COLUMNS
+    more = width >= WIDE_FROM_COLUMNS
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("id", "began", "outcome", "cost", *(("kind", "prompts", "project") if more else ())):
+        table.add_column(name, no_wrap=True, justify="right" if name == "cost" else "left")
+    table.add_column("goal")
+    for each in found:
+        began = short_day(each["started_at"], zone, datetime.now(zone).year)
+        style = _STYLES.get(each["outcome"], "yellow")
+        row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", cost_of(each)]
+        if more:
+            project = each["project"]["name"] if each["project"] else ""
+            row += [kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN, escape(project)]
+        table.add_row(*row, Text(plain(_title(each)), no_wrap=True, overflow="ellipsis"))
+    console.width = min(width, Shown(width=WIDE_COLUMNS).measure(table).maximum)
+    console.print(table)
+
+
+def goal_id(goal: Found) -> str:
+    return str(goal["score_v3_sub_session_id"][:ID_CHARACTERS])
+
+
+def cost_of(goal: Found) -> str:
+    cost = goal["cost_usd"]
+    return UNKNOWN if cost is None else _DOUBTS.get(goal["cost_kind"], "") + usd(cost)
 
 
 def _title(goal: Found) -> str:
@@ -137,55 +170,75 @@ def _title(goal: Found) -> str:
 
 
 def chosen_goal(server: Server, named: str) -> Found:
-    """By its number in the list, or by the beginning of its id. Raises `Refused`."""
-    found = ask(server, f"{_V3}/realtime/sub-sessions", limit=GOALS_MAX)
-    if named.isdecimal() and 0 < int(named) <= len(found) and len(named) < ID_CHARACTERS:
-        return dict(found[int(named) - 1])
-    fitting = [each for each in found if each["sub_session_id"].startswith(named.lower())]
-    if len(fitting) == 1:
-        return dict(fitting[0])
-    if len(named) == len("00000000-0000-0000-0000-000000000000"):  # an older one than those listed
-        return dict(ask(server, f"{_V3}/sub-sessions/{quote(named)}"))
-    many = f"{len(fitting)} of your newest goals begin" if fitting else "none of your newest goals begins"
-    raise Refused(f"{many} with {named!r}; `svc goals --limit {GOALS_MAX}` shows their numbers and ids")
+    """By the beginning of its id, or the newest. Raises `Refused`, `NotAnswered`."""
+    if named == NEWEST:
+        newest = ask(server, f"{V3}/goals", limit=1)["goals"]
+        if not newest:
+            raise Refused(NO_GOAL)
+        named = newest[0]["score_v3_sub_session_id"]
+    elif len(named) == ID_CHARACTERS:  # until the routes take the beginning of an id themselves
+        ids = [each["score_v3_sub_session_id"] for each in ask(server, f"{V3}/goals", limit=500)["goals"]]
+        named = next((each for each in ids if each.startswith(named)), named)
+    try:
+        return dict(ask(server, f"{V3}/sub-sessions/{quote(named, safe='')}"))
+    except NotAnswered as error:
+        raise NotAnswered(f"{error}; `svc goals` shows the ids") from error
 
 
 PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor": "work", "boundary": "where it begins"}
 """In the order in which a person asks: how it came out, then what it was judged from."""
 
 
-@click.command(cls=Asking, example="svc why 1")
-@click.argument("goal")
-def why(server: Server, as_json: bool, goal: str) -> None:
-    """GOAL is a number in the list of `svc goals`, or the beginning of an id."""
+@click.command(cls=Asking, example="svc why newest")
+@goal_argument
+@click.option("--all", "every", is_flag=True, help="All that it was concluded from.")
+def why(server: Server, as_json: bool, goal: str, every: bool) -> None:
+    """GOAL is the beginning of an id, as `svc goals` shows it, or: newest."""
     found = chosen_goal(server, goal)
-    explained = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
+    explained = ask(server, f"{V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
     if as_json:
         return print_json(explained)
     console, style = Shown(highlight=False, soft_wrap=True), _STYLES.get(found["outcome"], "yellow")
     console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{STATES[found['outcome']]}[/{style}]")
     console.print(escape(explained["verdict"]))
-    for gap in explained["unsure_gaps"]:
-        where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"
-        console.print(f"One goal or two? {escape(gap['preview'] or '')} ({where})", style="cyan")
-    for name, title in PARTS.items():
+    for name, title in PARTS.items() if every else ():
         console.print(f"\n[bold]{title}[/bold]")
         for line in lines_of(explained[name]):
             console.print(f"  {escape(line)}")
+    for line in () if every else evidence_of(explained["outcome"]):
+        console.print(f"  {escape(line)}")
+    for gap in explained["unsure_gaps"]:
+        where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"
+        console.print(f"One goal or two? {escape(gap['preview'] or '')} ({where})", style="cyan")
     for word in explained["overrides"]:
-        console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
-    console.print(f"\nNot so? svc wrong {goal} --reached, --not-reached, --split N, --join or --kind K", style="dim")
+        console.print(f"You said: {escape(word['action'].replace('_', ' '))}", style="cyan")
+    named = goal_id(found)
+    if not every and (advice := next_step(explained["rubric"])) is not None:
+        console.print(f"Next time: {escape(advice)}")
+    console.print(f"Not so? svc wrong {named} --reached, --not-reached, --split N, --join or --kind K", style="dim")
     if explained["overrides"]:
-        console.print(f"To take your word back: svc wrong {goal} --take-back", style="dim")
+        console.print(f"To take your word back: svc wrong {named} --take-back", style="dim")
+    if not every:
+        console.print(f"All that it was concluded from: svc why {named} --all", style="dim")
+
+
+def next_step(rubric: Found) -> str | None:
+    """How the habit that is surely missed would have been shown."""
+    missed = (each["how_to_earn"] for each in rubric["booleans"].values() if not (each["earned"] or each["unsure"]))
+    return next((each for each in missed if each), None)
+
+
+def evidence_of(part: Found) -> Iterator[str]:
+    for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
+        for piece in pieces:
+            yield f"{mark} {piece['what']}" + (f": “{piece['quote']}”" if piece["quote"] else "")
 
 
 def lines_of(part: Found) -> Iterator[str]:
     for line in (*part["text"], *part["not_observed"]):
         if "`kept`" not in line:  # names a field of the JSON
             yield plainly(line, UTC)
-    for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
-        for piece in pieces:
-            yield f"{mark} {piece['what']}" + (f": “{piece['quote']}”" if piece["quote"] else "")
+    yield from evidence_of(part)
     for habit, said in part.get("booleans", {}).items():
         sign = f"{'?' if said['unsure'] else '✓' if said['earned'] else '✗'} {said['likely']}:"
         quoted = f"“{said['quote']}”" if said["quote"] else ""
@@ -194,8 +247,8 @@ def lines_of(part: Found) -> Iterator[str]:
         yield f"{sign} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
 
 
-@click.command(cls=Asking, example="svc wrong 1 --not-reached")
-@click.argument("goal")
+@click.command(cls=Asking, example="svc wrong 45863ca5 --not-reached")
+@goal_argument
 @click.option("--reached", "said", flag_value="mark_complete", help="The goal was reached.")
 @click.option("--not-reached", "said", flag_value="mark_incomplete", help="The goal was not reached.")
 @click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
@@ -203,7 +256,7 @@ def lines_of(part: Found) -> Iterator[str]:
 @click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"What kind of work: {', '.join(KINDS)}.")
 @click.option("--take-back", "said", flag_value="clear", help="Take back what you said last.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
-    """GOAL is a number in the list of `svc goals`, or the beginning of an id."""
+    """GOAL is the beginning of an id, as `svc goals` shows it, or: newest."""
     given = [each for each in (said, split, kind) if each is not None]
     if len(given) != 1:
         raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join, --kind K or --take-back")
@@ -217,71 +270,76 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         body = {"field": "label", "action": "set_intent", "payload": {"intent_class": kind}}
     found = chosen_goal(server, goal)
     if said == "clear":
-        words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
+        words = ask(server, f"{V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
         if not words:
             nothing = f"you have said nothing of goal {goal} that could be taken back"
             raise Refused(f"{nothing}; `svc why {goal}` explains it")
         body["field"] = words[-1]["field"]  # the newest word that stands
-    before = ask(server, f"{_V3}/score", **last_days(DAYS))
+    span = asked_span(server)
+    before = ask(server, f"{V3}/score", **span.query)
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
-    after = ask(server, f"{_V3}/score", **last_days(DAYS))
+    after = ask(server, f"{V3}/score", **span.query)
     if as_json:
         return print_json({"override": answer, "before": before, "after": after})
     console = Shown(highlight=False, soft_wrap=True)
-    console.print(f"Taken. [bold]{score_told(after, DAYS)}[/bold]")
-    if score_told(before, DAYS) != score_told(after, DAYS):
-        console.print(f"Before: {score_told(before, DAYS)}", style="dim")
+    console.print(f"Taken. [bold]{score_told(after, span.told)}[/bold]")
+    if score_told(before, span.told) != score_told(after, span.told):
+        console.print(f"Before: {score_told(before, span.told)}", style="dim")
 
 
 @click.command(cls=Asking, example="svc habits --days 90")
-@days_option
-def habits(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/skill", **last_days(days))
+@over_time
+def habits(server: Server, span: Span, as_json: bool) -> None:
+    found = ask(server, f"{V3}/skill", **span.query)
     if as_json:
         return print_json(found)
     counts, rows = found["per_boolean_counts"], []
     for name, does in HABITS.items():
-        of = counts.get(name, 0)
-        rows.append((does, f"about {found['per_boolean'][name] * of:.0f} of {of}" if of else UNKNOWN))
-    show_table(("a prompt of yours", "so often"), rows)
+        rate, of = found["per_boolean"].get(name, 0.0), counts.get(name, 0)
+        told = f"about {rate * 100:.0f} % of {of}" if of else UNKNOWN
+        rows.append((does, "█" * round(rate * BAR_CHARACTERS) if of else "", told))
+    show_table(("a prompt of yours", "", "prompts"), rows)
     console = Shown(highlight=False, soft_wrap=True)
     if unsure := found.get("unsure_count"):
         console.print(f"{counted(unsure, 'verdict')} unsure; each counts by how likely it is.", style="dim")
-    if found["worst_pillar"] in HABITS and found["sample_count"]:
-        console.print(f"Next habit: a prompt that [bold]{HABITS[found['worst_pillar']]}[/bold].")
+    say_next_habit(console, found)
 
 
-@click.command(cls=Asking, example="svc cost --days 7")
-@days_option
-def cost(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/model-task", **last_dates(days), limit=GOALS_MAX)["items"]
+@click.command(cls=Asking, example="svc cost --days 7 --by project")
+@click.option("--by", type=click.Choice(_BY), default="model", show_default=True, help="What it is told apart by.")
+@over_time
+def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
+    found = ask(server, f"{V3}/cost", by=by, **span.query)
     if as_json:
         return print_json(found)
-    if (told := cost_told(found)) != UNKNOWN:
-        Shown(highlight=False).print(f"[bold]{told}[/bold] in the last {days} days.")
-    models: dict[str, list[Found]] = {}
-    for each in found:
-        models.setdefault(each["model"] or NOT_REPORTED, []).append(each)
+    console, total = Shown(highlight=False, soft_wrap=True), found["total"]
+    if found["is_partial"]:
+        return console.print(f"More goals than one read may sum up, of {span.told}: ask for a shorter time.")
+    spent = f"[bold]{sum_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
+    console.print(f"{span.told[0].upper()}{span.told[1:]}: {spent}.")
+    if found["not_reached"]["goals"]:
+        console.print(f"{sum_told(found['not_reached'])} of it went to goals not reached, or repeated.")
     rows = []
-    for model, parts in models.items():
-        goals, counting, reached, unpriced = (
-            sum(each[name] for each in parts) for name in ("subSessions", "qualifying", "crushed", "unpricedRequests")
-        )
-        tokens = [each["totalTokens"] for each in parts]
-        used = "–" if None in tokens else f"{sum(tokens):,}"  # a part would be taken for the sum
-        counts = str(goals), str(counting), str(reached)
-        rows.append((model, *counts, used, cost_told(parts), f"{unpriced:,}" if unpriced else ""))
-    show_table(("model", "goals", "that count", "reached", "tokens", "cost", "requests without a price"), rows)
-    if any(each["unpricedRequests"] for each in found):
-        Shown(highlight=False).print("A cost was more than is known where requests have no price.", style="yellow")
+    for each in found["groups"]:
+        name = STATES.get(each["key"], each["name"]) if by == "outcome" else each["name"]
+        unpriced = each["unpriced_requests"]
+        row = name or "unknown", str(each["goals"]), tokens(each["total_tokens"]), sum_told(each)
+        rows.append((*row, f"{unpriced:,} requests" if unpriced else ""))
+    if rows:
+        show_table((by, "goals", "tokens", "cost", "without a price"), rows)
+    for place, each in enumerate(found["dearest"][:DEAREST_SHOWN]):
+        if not place:
+            console.print("The dearest goals:", style="bold")
+        spent = bounded(each["cost_usd"], each["unpriced_requests"], 0)
+        console.print(f"  {goal_id(each)}  {spent:>9}  {escape(each['title'] or '')}", no_wrap=True)
+    if total["unpriced_requests"]:
+        console.print("A cost was more than is known where requests have no price.", style="yellow")
 
 
-def cost_told(parts: list[Found]) -> str:
+def sum_told(sums: Found) -> str:
     """As in "$1.20", "at least" or "at most $1.20" where some rates are unknown, and "–" where all of it is."""
-    told = [each["lowerBoundCostUsd"] if each["costUsd"] is None else each["costUsd"] for each in parts]
-    known = [each for each in told if each is not None]
-    more = sum(each["unpricedRequests"] + each["lowerBoundRequests"] for each in parts)
-    return bounded(sum(known) if known else None, more, sum(each["upperBoundRequests"] for each in parts))
+    known = sums["known_cost_usd"] if sums["priced_requests"] or not sums["unpriced_requests"] else None
+    return bounded(known, sums["unpriced_requests"] + sums["lower_bound_requests"], sums["upper_bound_requests"])
 
 
 def bounded(cost: float | None, more: int, less: int) -> str:

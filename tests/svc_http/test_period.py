@@ -8,7 +8,8 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates.times import Window, local_date, midnight_us
 from svc_http.pages.moved import MOVED, new_address
-from svc_http.pages.period import BARS_MAX, Asked, Period, asked_of, drawn
+from svc_http.pages.period import BARS_MAX, Period, drawn
+from svc_http.records import Asked, asked_of, span_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY
 from tests.svc_http.browsing import ANAS, signs_in, words_of
@@ -56,6 +57,21 @@ def test_an_address_asks_for_days(query: dict[str, str], asked: Asked) -> None:
 def test_what_is_no_time_is_told_in_a_sentence(query: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         asked_of(MultiDict(query), TODAY, OLDEST)
+
+
+@pytest.mark.parametrize(
+    ("given", "first", "last", "told"),
+    [
+        ({}, "2026-07-03", "2026-08-01", "the last 30 days"),
+        ({"days": "14"}, "2026-07-19", "2026-08-01", "the last 14 days"),
+        ({"days": "all"}, "1970-01-01", "2026-08-01", "all time"),
+        ({"days": "2026-02"}, "2026-02-01", "2026-02-28", "February"),
+        ({"days": "14", "to": "2026-07-02"}, "1970-01-01", "2026-07-02", "1 January 1970 to 2 July"),
+    ],
+)
+def test_a_command_and_a_tool_ask_for_the_same_days(given: dict[str, str], first: str, last: str, told: str) -> None:
+    """And for any number of days."""
+    assert span_of(given, TODAY) == ({"from": first, "to": last}, told)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
         for name in NAMES:
             arguments: dict[str, Any] = {}
             if name == "explain_goal":
-                arguments = {"id": found["my_goals"]["goals"][0]["sub_session_id"]}
+                arguments = {"id": found["my_goals"]["goals"][0]["score_v3_sub_session_id"]}
             elif name == "grade_prompt":
                 arguments = {"text": "Fix the crash in src/parser.py; run pytest before you stop."}
             result = await client.call_tool(name, arguments)
@@ -103,10 +103,14 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
         missing = await client.call_tool("explain_goal", {"id": "00000000-0000-4000-8000-000000000000"})
         assert (missing.is_error, "of yours" in str(missing.content)) == (True, True)
         assert (await client.call_tool("my_goals", {"limit": 5_000})).is_error
+        assert "There is no time “ever”" in str((await client.call_tool("my_cost", {"days": "ever"})).content)
+        none = await client.call_tool("my_goals", {"days": "2020-02", "outcome": "reached"})
+        assert (none.structured_content or {})["begun"] == 0
         assert not (await client.call_tool("my_goals", {"limit": 1})).is_error
     assert _log_head(server) == before
-    assert found["my_goals"]["goals"][0]["state"] == "going on"
-    assert {"lower_bound_requests", "upper_bound_requests"} < found["my_goals"]["goals"][0].keys()
+    assert found["my_goals"]["goals"][0]["outcome"] == "going_on"
+    assert (found["my_goals"]["begun"], found["my_goals"]["counts"]["going_on"]) == (1, 1)
+    assert found["my_cost"]["total"]["goals"] == 1
     assert found["grade_prompt"]["grade_told"] is not None
     told = json.dumps(found, ensure_ascii=False)
     assert [each for each in (ANSWER, "HOSTILE", "\u202e") if each in told] == []

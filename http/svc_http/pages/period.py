@@ -1,6 +1,5 @@
 """The one period of all pages: what was asked for, what it is called, where there are goals, and how it is drawn."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import pairwise
@@ -16,7 +15,6 @@ from aggregates.event import Scope
 from aggregates.times import (
     INSTANT_MAX_US,
     Window,
-    bare_date,
     buckets,
     equal_windows,
     local_date,
@@ -25,16 +23,13 @@ from aggregates.times import (
 )
 from projections.reader import Reader
 from projections.scores.score import first_and_last
-from svc_http.pages.words import day_of
-from svc_http.params import SHOWN_CHARACTERS, ByKey, Query
+from svc_http.params import ByKey, Query
+from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, told_as
 
-LAST_DAYS = ("7", "30", "90")
-USUAL = "30"
 BARS_MAX = 60
 NAMES = ("days", "from", "to")
 """The parameters of an address that say it."""
 _EVER = Window(0, INSTANT_MAX_US)
-_MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 Unit = Literal["day", "week", "month", "year"]
 
 
@@ -73,15 +68,6 @@ class Drawn(NamedTuple):
     queries: Sequence[str]
 
 
-class Asked(NamedTuple):
-    name: str
-    first: date
-    last: date
-
-    def window(self, zone: ZoneInfo) -> Window:
-        return Window(midnight_us(self.first, zone), local_day_bounds(self.last, zone).end_us)
-
-
 async def period_of(call: ByKey) -> tuple[Window, dict[str, Any]]:
     """The time that was asked for, up to today; and what the page shows of it."""
     found = await call.read(_period, call.query, call.own_zone, call.service.now_us())
@@ -96,7 +82,7 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
         if not any(map(query.get, NAMES)) and _is_empty(reader, scope, asked, zone):
             asked = asked_of(MultiDict({"days": "all"}), today, oldest)
     except ValueError as error:
-        wrong, asked = f"{error} Shown are the last {USUAL} days.", _last_days(USUAL, today)
+        wrong, asked = f"{error} Shown are the last {USUAL} days.", last_days(USUAL, today)
     window = asked.window(zone)
     parts = {"from": str(asked.first), "to": str(asked.last)} if asked.name == "range" else {"days": asked.name}
     near = _near(reader, scope, window)
@@ -105,7 +91,7 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
         window=window,
         query=urlencode(parts),
         name=asked.name,
-        told=_told(asked, today),
+        told=told_as(asked, today),
         first=asked.first,
         last=asked.last,
         today=today,
@@ -139,57 +125,7 @@ def _is_empty(reader: Reader, scope: Scope, asked: Asked, zone: ZoneInfo) -> boo
 
 
 def _month(day: date, today: date) -> tuple[str, str]:
-    return f"{day:%Y-%m}", _month_told(day, today)
-
-
-def asked_of(query: Query, today: date, oldest: date) -> Asked:
-    """Raises `ValueError` with a sentence."""
-    if query.get("from") or query.get("to"):
-        return _range(query.get("from", ""), query.get("to", ""), today, oldest)
-    name = query.get("days", USUAL)
-    if name in LAST_DAYS:
-        return _last_days(name, today)
-    if name == "all":
-        return Asked(name, oldest, today)
-    found = _MONTH.fullmatch(name)
-    first = None if found is None else bare_date(f"{name}-01")
-    if first is None:
-        raise ValueError(f"There is no time “{name[:SHOWN_CHARACTERS]}”: it is 7, 30, 90, all, or a month as 2026-03.")
-    if first > today:
-        raise ValueError(f"{_month_told(first, today)} has not begun yet.")
-    year, month = divmod(first.year * 12 + first.month, 12)
-    return Asked(name, first, min(date.fromordinal(date(year, month + 1, 1).toordinal() - 1), today))
-
-
-def _last_days(name: str, today: date) -> Asked:
-    return Asked(name, date.fromordinal(today.toordinal() - int(name) + 1), today)
-
-
-def _range(start: str, end: str, today: date, oldest: date) -> Asked:
-    first, last = bare_date(start) if start else oldest, bare_date(end) if end else today
-    if first is None or last is None:
-        shown = (start if first is None else end)[:SHOWN_CHARACTERS]
-        raise ValueError(f"“{shown}” is no day: write it as 2026-03-01.")
-    if first > last:
-        raise ValueError(f"From {day_of(first)} to {day_of(last)} is no time: it ends before it begins.")
-    if first > today:
-        raise ValueError(f"{day_of(first)} has not come yet.")
-    return Asked("range", first, min(last, today))
-
-
-def _told(asked: Asked, today: date) -> str:
-    if asked.name in LAST_DAYS:
-        return f"the last {asked.name} days"
-    if asked.name == "all":
-        return "all time"
-    if asked.name != "range":
-        return _month_told(asked.first, today)
-    first, last = (day_of(each, today.year) for each in (asked.first, asked.last))
-    return first if first == last else f"{first} to {last}"
-
-
-def _month_told(month: date, today: date) -> str:
-    return f"{month:%B}" if month.year == today.year else f"{month:%B %Y}"
+    return f"{day:%Y-%m}", month_told(day, today)
 
 
 def drawn(period: Period, zone: ZoneInfo) -> Drawn:

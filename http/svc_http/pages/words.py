@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
-from datetime import date as Day
 from ipaddress import ip_address
 from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ import msgspec
 
 from aggregates.judging.prompt import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
+from svc_http.records import day_of
 
 if TYPE_CHECKING:
     from aggregates.scores.grades import Interval
@@ -109,11 +109,6 @@ def local(at: int | str, zone: tzinfo) -> datetime:
 def day(at: int | str | None, zone: tzinfo, this_year: int | None = None) -> str:
     """As in 14 February 2026; this, `short_day` and `moment` leave out the year where it is this year."""
     return UNKNOWN if at is None else day_of(local(at, zone), this_year)
-
-
-def day_of(of: Day, this_year: int | None = None) -> str:
-    """As in 14 February 2026; without the year where it is this year."""
-    return f"{of.day} {of:%B}" if of.year == this_year else f"{of.day} {of:%B %Y}"
 
 
 def date(text: str | None) -> str:

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,12 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.demo import write_transcripts
-from svc.cli.scoring import bounded, cost_told, score_told
-from svc_http.pages.words import HABITS, titled
+from svc.cli.scoring import bounded, cost_of, score_told, sparks, sum_told
+from svc_http.pages.words import HABITS, STATES, titled
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
 
-DAYS = 366
+TIME = ("--days", "all")
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +45,9 @@ def told(ana: tuple[Server, str], *arguments: str) -> str:
 
 def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None:
     """Reached of decided, the interval, and the next habit; no percentage by itself."""
-    shown = told(ana, "score", "--days", str(DAYS))
+    shown = told(ana, "score", *TIME)
     assert ("the rate may be" in shown, "Next habit: " in shown) == (True, True)
-    figures = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    figures = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     assert f"{figures['crushed_count']} of {figures['decided_count']} decided goals reached" in shown
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
 
@@ -67,23 +66,19 @@ def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, 
     """In a terminal and on a page alike: undecided ones are told, and few are said to be few."""
     counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided, "total_count": 9}
     interval = fits and {"low": fits[0], "high": fits[1]}
-    assert score_told({**counts, "interval": interval}, 30) == sentence
+    assert score_told({**counts, "interval": interval}, "March") == sentence
 
 
 @pytest.mark.parametrize(
-    ("days_ago", "sentence"),
+    ("newest", "sentence"),
     [
         (None, "No goal yet. `svc import claude-code` reads what you have done so far."),
-        (0, "No goal counts in the last 30 days; your newest work, of {day}, goes on or does not count: svc goals"),
-        (40, "No goal counts in the last 30 days; your newest work is of {day}: svc score --days 366"),
-        (500, "No goal counts in the last 30 days; your newest work is of {day}: svc goals"),
+        ("2026-02-03T09:00:00Z", "March: no goal counts; your newest work is of 2026-02-03: svc goals --days all"),
     ],
 )
-def test_no_goal_says_what_to_do(days_ago: int | None, sentence: str) -> None:
-    """Never a zero, and never more days that hold no more."""
-    none = {"crushed_count": 0, "decided_count": 0, "undecided_count": 0, "total_count": 0, "interval": None}
-    newest = None if days_ago is None else (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
-    assert score_told({**none, "newest_at": newest}, 30) == sentence.format(day=(newest or "")[:10])
+def test_no_goal_says_what_to_do(newest: str | None, sentence: str) -> None:
+    """Never a zero."""
+    assert score_told({"total_count": 0, "newest_at": newest}, "March") == sentence
 
 
 @pytest.mark.parametrize(
@@ -101,56 +96,95 @@ def test_a_title_shows_where_it_is_cut(title: str, summary: str | None, source: 
     assert titled(title, summary, source) == shown
 
 
-def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str]) -> None:
-    listed = json.loads(told(ana, "goals", "--json"))
-    assert listed[0]["sub_session_id"][:8] in told(ana, "goals")
-    by_number, by_id = told(ana, "why", "1"), told(ana, "why", listed[0]["sub_session_id"][:8])
-    assert by_number.splitlines()[0] == by_id.splitlines()[0]
-    assert listed[0]["title"].rstrip(",:") in by_number.splitlines()[0]
-    assert by_number.index("outcome") < by_number.index("where it begins")
-    assert not {name for name in (*HABITS, "`kept`") if name in by_number}
-    shown = [line for line in by_number.splitlines() if line.lstrip().startswith("✓ ")]
+def listed(ana: tuple[Server, str], *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(told(ana, "goals", "--json", *arguments))["goals"]
+    return found
+
+
+def test_goals_are_named_by_ids_that_stay(ana: tuple[Server, str]) -> None:
+    """The first eight characters, wherever a goal is named; the newest has a name of its own."""
+    newest = listed(ana)[0]
+    name = newest["score_v3_sub_session_id"][:8]
+    assert name in told(ana, "goals")
+    by_word, by_id = told(ana, "why", "newest"), told(ana, "why", name)
+    assert by_word == by_id
+    assert newest["title"].rstrip(",:") in by_id.splitlines()[0]
+    assert f"svc why {name} --all" in by_id
+    whole = told(ana, "why", name, "--all")
+    assert whole.index("outcome") < whole.index("where it begins")
+    assert not {name for name in (*HABITS, "`kept`") if name in whole}
+    shown = [line for line in whole.splitlines() if line.lstrip().startswith("✓ ")]
     assert shown, "a habit was shown"
     assert not [line for line in shown for name in HABITS.values() if line.count(name) > 1], "a name is no reason"
 
 
+def test_a_list_of_goals_is_narrowed_and_sorted(ana: tuple[Server, str]) -> None:
+    every = listed(ana, *TIME)
+    for name, field in {"--outcome": "outcome", "--kind": "intent_class", "--agent": "agent"}.items():
+        chosen = listed(ana, *TIME, name, every[1][field])
+        assert chosen == [each for each in every if each[field] == every[1][field]]
+    costs = [each["cost_usd"] for each in listed(ana, *TIME, "--sort", "cost")]
+    assert costs == sorted(costs, reverse=True)
+    assert "No such goal" in told(ana, "goals", "--month", "2020-02")
+    assert f"{len(every)} goals of all time: " in told(ana, "goals", *TIME)
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_a_list_of_goals_fits_the_terminal_one_line_each(
+    ana: tuple[Server, str], columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"TTY_COMPATIBLE": "1", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    server, key = ana
+    environment = {"SVC_KEY": key, "SVC_API_URL": server.api_url}
+    lines = CliRunner().invoke(main, ["goals", *TIME], env=environment).output.splitlines()
+    rows = [line for each in listed(ana, *TIME) for line in lines if each["score_v3_sub_session_id"][:8] in line]
+    assert len(rows) == len(listed(ana, *TIME))
+    assert max(map(len, lines)) <= columns
+    assert all(any(state in row for state in STATES.values()) for row in rows)
+
+
 def test_saying_otherwise_changes_the_score_and_says_so(ana: tuple[Server, str]) -> None:
     """Before and after; the explanation names what was said."""
-    listed = json.loads(told(ana, "goals", "--json"))
-    reached = next(each for each in listed if each["crushed"])["sub_session_id"]
-    before = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    reached = listed(ana, "--outcome", "reached")[0]["score_v3_sub_session_id"][:8]
+    before = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     changed = json.loads(told(ana, "wrong", reached, "--not-reached", "--json"))
     assert changed["override"]["action"] == "mark_incomplete"
-    after = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    after = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     assert after["crushed_count"] == before["crushed_count"] - 1
-    assert "you said: mark incomplete" in told(ana, "why", reached)
+    assert "You said: mark incomplete" in told(ana, "why", reached)
     assert "--take-back" in told(ana, "why", reached)
     assert "Taken." in told(ana, "wrong", reached, "--take-back")
-    again = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    again = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     assert again["crushed_count"] == before["crushed_count"]
     assert "you have said nothing of goal" in typed(ana, "wrong", reached, "--take-back").output
 
 
 def test_habits_and_cost_are_counts_of_the_days_asked_for(ana: tuple[Server, str]) -> None:
     """Each with the number it is over; what has no price is told. Each goal of a single model counts once."""
-    assert " of " in told(ana, "habits", "--days", str(DAYS))
-    assert json.loads(told(ana, "habits", "--days", str(DAYS), "--json"))
-    shown = told(ana, "cost", "--days", str(DAYS))
-    assert ("that count" in shown, "without a price" in shown) == (True, True)
-    goals = {
-        days: sum(each["subSessions"] for each in json.loads(told(ana, "cost", "--days", days, "--json")))
-        for days in ("1", str(DAYS))
-    }
-    assert goals["1"] < goals[str(DAYS)]
-    assert goals[str(DAYS)] >= len(json.loads(told(ana, "goals", "--json")))
+    assert " of " in told(ana, "habits", *TIME)
+    assert json.loads(told(ana, "habits", *TIME, "--json"))
+    for by in ("model", "outcome", "day"):
+        shown, found = (told(ana, "cost", *TIME, "--by", by, *more) for more in ((), ("--json",)))
+        cost = json.loads(found)
+        assert sum(each["goals"] for each in cost["groups"]) >= cost["total"]["goals"] == len(listed(ana, *TIME))
+        assert f"All time: {sum_told(cost['total'])} for {cost['total']['goals']} goals." in shown
+        assert cost["dearest"][0]["score_v3_sub_session_id"][:8] in shown
+
+
+def test_lines_of_figures_are_drawn() -> None:
+    assert sparks([0.0, None, 50.0, 100.0]) == "▁·▅█"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("why", "9999999"), "none of your newest goals begins"),
-        (("wrong", "1"), "say one thing"),
-        (("wrong", "1", "--split", "1"), "prompt 1 begins the goal already"),
+        (("why", "99999999"), "`svc goals` shows the ids"),
+        (("wrong", "newest"), "say one thing"),
+        (("wrong", "newest", "--split", "1"), "prompt 1 begins the goal already"),
+        (("cost", "--days", "ever"), "There is no time “ever”"),
+        (("goals", "--from", "2026-03-02", "--to", "2026-03-01"), "it ends before it begins"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(ana: tuple[Server, str], arguments: tuple[str, ...], said: str) -> None:
@@ -181,29 +215,26 @@ def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("goals", "said"),
+    ("known", "priced", "unpriced", "more", "less", "said"),
     [
-        ([(1.0, 0), (2.0, 0)], "$3.00"),
-        ([(1.0, 2)], "at least $1.00"),
-        ([(1.0, 0), (None, 3)], "at least $1.50"),
-        ([(None, 3)], "at least $0.50"),
-        ([(1.0, 0), (None, 0)], "$1.00"),
-        ([(None, 0)], "–"),
-        ([], "–"),
+        (3.0, 2, 0, 0, 0, "$3.00"),
+        (1.0, 1, 2, 0, 0, "at least $1.00"),
+        (0.0, 0, 3, 0, 0, "–"),
+        (0.0, 0, 0, 0, 0, "$0.00"),
+        (2.0, 1, 0, 1, 0, "at least $2.00"),
+        (2.0, 1, 0, 0, 3, "at most $2.00"),
+        (2.0, 1, 1, 0, 1, "about $2.00"),
     ],
 )
-def test_a_cost_says_whether_there_was_more(goals: list[tuple[float | None, int]], said: str) -> None:
-    """Half a dollar is known of what has no price for some requests; who asked nothing leaves nothing open."""
-    known = {"lowerBoundCostUsd": 0.5}
-    least: dict[str, None] = {"lowerBoundCostUsd": None}
-    exact = {"lowerBoundRequests": 0, "upperBoundRequests": 0}
-    told = [{"costUsd": cost, "unpricedRequests": of, **exact, **(known if of else least)} for cost, of in goals]
-    assert cost_told(told) == said
+def test_a_cost_says_on_which_sides_the_true_one_may_lie(
+    known: float, priced: int, unpriced: int, more: int, less: int, said: str
+) -> None:
+    requests = {"priced_requests": priced, "unpriced_requests": unpriced}
+    bounds = {"lower_bound_requests": more, "upper_bound_requests": less}
+    assert sum_told({"known_cost_usd": known, **requests, **bounds}) == said
 
 
-@pytest.mark.parametrize(
-    ("more", "less", "said"),
-    [(0, 0, "$2.00"), (1, 0, "at least $2.00"), (0, 3, "at most $2.00"), (1, 1, "about $2.00")],
-)
-def test_a_cost_says_on_which_sides_the_true_one_may_lie(more: int, less: int, said: str) -> None:
-    assert (bounded(2.0, more, less), bounded(None, more, less)) == (said, "–")
+def test_a_goals_cost_is_short() -> None:
+    costs = {"exact": "$2.00", "lower_bound": "≥ $2.00", "upper_bound": "≤ $2.00", "about": "~ $2.00"}
+    assert {kind: cost_of({"cost_usd": 2.0, "cost_kind": kind}) for kind in costs} == costs
+    assert (cost_of({"cost_usd": None, "cost_kind": None}), bounded(None, 0, 0)) == ("–", "–")

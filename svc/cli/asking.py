@@ -1,0 +1,107 @@
+"""What commands share that ask the API as a developer: where it is, whose key, and which days."""
+
+from collections.abc import Callable
+from datetime import date
+from functools import wraps
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from svc.cli import Command
+from svc.cli.common import json_option, settings_option
+from svc.connect.changes import Refused
+from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
+from svc.log.folder import running
+from svc.settings import Settings
+from svc_http.records import USUAL, span_of
+
+V3 = "/v1/score_v3"
+_WHERE = (
+    click.Option(["--api"], metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]"),
+    click.Option(["--key"], envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]"),
+    click.Option(["--connection"], hidden=True, help="Whose key, where agents are connected with several."),
+)
+
+
+class Asking(Command):
+    """A command that asks the API as a developer; its function gets the server first."""
+
+    def __init__(
+        self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
+    ) -> None:
+        def asked(
+            settings: Settings, api: str | None, key: str | None, connection: str | None, **arguments: Any
+        ) -> None:
+            # What serves this folder, if it is the one that was named; else where one would by these settings.
+            named = click.get_current_context().get_parameter_source("settings") is ParameterSource.COMMANDLINE
+            found = running(settings.var_path) if named or api is None else None
+            url = checked_url((api or f"http://{settings.api}") if found is None else found.api)
+            try:
+                callback(Server(url, key or known_key(connection=connection)), **arguments)
+            except KeyRefused as error:
+                raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
+            except NotAnswered as error:
+                hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
+                raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
+
+        super().__init__(callback=asked, **kwargs)
+        settings_option(self)
+        self.params += _WHERE
+        if json:
+            json_option(self)
+        self.params += params
+
+
+def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
+    """What a route answers; what is None is not asked for."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    where = f"{path}?{urlencode(asked)}" if asked else path
+    answer = server.answer("GET" if body is None else "POST", where, body)
+    try:
+        return msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a page to sign in, perhaps
+        raise NotAnswered(f"{server.url} answers, but not as the API of svc does") from error
+
+
+class Span(NamedTuple):
+    """The days that a command is about, as the pages count them: in the zone of the profile."""
+
+    query: dict[str, object]
+    told: str
+    zone: ZoneInfo
+
+
+def asked_span(server: Server, **given: str | None) -> Span:
+    here = ask(server, f"{V3}/today-summary")
+    today, zone = date.fromisoformat(here["date"]), ZoneInfo(here["timezone"])
+    try:
+        span = Span(*span_of({name: text for name, text in given.items() if text}, today), zone)
+        if any(given.values()) or ask(server, f"{V3}/goals", limit=1, **span.query)["begun"] != 0:
+            return span
+        return Span(*span_of({"days": "all"}, today), zone)  # as the pages, where there is nothing of late
+    except ValueError as error:
+        raise Refused(str(error)) from error
+
+
+def over_time(command: Callable[..., None]) -> Callable[..., None]:
+    """Its function gets a `Span`."""
+
+    @wraps(command)
+    def asked(
+        server: Server, days: str | None, month: str | None, first: str | None, last: str | None, **arguments: Any
+    ) -> None:
+        span = asked_span(server, days=month or days, **{"from": first, "to": last})
+        command(server, span=span, **arguments)
+
+    for option in (
+        click.option("--to", "last", metavar="DATE", help="The last day of it. [default: today]"),
+        click.option("--from", "first", metavar="DATE", help="The first day of a time."),
+        click.option("--month", metavar="YYYY-MM", help="A month."),
+        click.option("--days", metavar="N", help=f"The last days, or: all. [default: {USUAL}; all if they are empty]"),
+    ):
+        asked = option(asked)
+    return asked
