@@ -171,7 +171,7 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     await house.works()
     text = words_of(await api.get(at))
     assert "3 of 3 decided goals reached; too few to tell" in text
-    assert "says which outcome is wanted 3 3" in text
+    assert "says when it is done 3 3" in text
     assert "Only you can read it" in words_of(await api.get("/reports"))
     assert "31 July 2026" in words_of(await api.get("/reports"))
     await press(api, f"{at}/delete")
