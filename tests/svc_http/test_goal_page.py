@@ -85,7 +85,7 @@ def test_hostile_texts_stay_texts(text: str) -> None:
         ("# Plan\n- a\n- b", {}, '<p class="heading-of-text">Plan</p>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n'),
         ("see [x](y) and ![z](w)", {}, "<p>see [x](y) and ![z](w)</p>\n"),
         ("run **all** tests", {"plan_first": "run all"}, "<p><M>run </M><strong><M>all</M></strong> tests</p>\n"),
-        ("fix it\nnow", {"plan_first": "it now"}, "<p>fix <M>it</M>\n<M>now</M></p>\n"),
+        ("fix it\nnow", {"plan_first": "it now"}, "<p>fix <M>it</M><br>\n<M>now</M></p>\n"),
         ("fix <it>", {"plan_first": "<it>"}, "<p>fix <M>&lt;it&gt;</M></p>\n"),
         ("a b c", {"plan_first": "a b", "goal_explicit": "b c"}, "<p><M>a b</M> c</p>\n"),
         ("`code` only", {"plan_first": "code"}, "<p><code>code</code> only</p>\n"),

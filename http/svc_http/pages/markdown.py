@@ -25,7 +25,7 @@ _FORMATS = re.compile(r"^[ \t]*(?:#{1,6}|>+|[-+*])[ \t]|^[ \t]*(?:---+|```\w*)[ 
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt  # late: loading it takes a tenth of a second
 
-    return MarkdownIt("js-default", {"html": False}).disable(list(_OFF))
+    return MarkdownIt("js-default", {"html": False, "breaks": True}).disable(list(_OFF))
 
 
 def rendered(text: str, quotes: Mapping[str, str] | None = None) -> Markup:
