@@ -5,18 +5,20 @@ A goal counts in the period in which it began, with all its requests.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from datetime import tzinfo
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.sub_sessions.sub_session import SUMMED
-from aggregates.times import US_PER_MINUTE, Period, Window, first_day, iso, local_date
+from aggregates.times import US_PER_MINUTE, Window, first_day, iso, local_date
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
 from projections.reader import Reader, bound, unpack
+from projections.sub_sessions.goals import Goal, shown
 from projections.sub_sessions.projects import Projects, projects_of
 from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, select, started_in
 
@@ -26,7 +28,8 @@ SLOT_US = 15 * US_PER_MINUTE  # zones differ from UTC by whole quarters: none li
 FAILED = ("not_reached", "repeated")
 
 _S = TypeVar("_S", bound=msgspec.Struct)
-CostBy = Literal["day", "week", "month", "model", "project", "outcome", "agent"]
+CostPeriod = Literal["day", "week", "month", "year"]
+CostBy = Literal["day", "week", "month", "year", "model", "project", "outcome", "agent"]
 CostParts = Literal["none", "model", "project"]
 
 
@@ -55,18 +58,9 @@ class CostPart(CostSums, frozen=True, kw_only=True):
 
 
 class CostGroup(CostPart, frozen=True, kw_only=True):
-    """Of a day, week or month the key is its first day."""
+    """Of a period the key is its first day."""
 
     parts: list[CostPart]  # the same sums by model or project, where they were asked for; the dearest first
-
-
-class DearGoal(msgspec.Struct, frozen=True, kw_only=True):
-    score_v3_sub_session_id: str
-    title: str | None
-    outcome: str
-    started_at: str
-    cost_usd: float | None
-    unpriced_requests: int
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename={"from_time": "from"}):
@@ -79,7 +73,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, rename={"from_time": "from
     total: CostSums
     not_reached: CostSums  # the part of it that went to goals not reached, or repeated
     groups: list[CostGroup]  # periods in time order, without those in which no goal began; else the dearest first
-    dearest: list[DearGoal]
+    dearest: list[Goal]
 
 
 class CostQuery(msgspec.Struct, frozen=True):
@@ -116,7 +110,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
     total, failed = _Sum(), _Sum()
     groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
     parts: defaultdict[str | None, defaultdict[str | None, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
-    projects = projects_of(reader, scope) if "project" in (asked.by, asked.parts) else Projects({})
+    projects = projects_of(reader, scope)
     names: dict[str | None, str] = {each.key: each.name for each in projects.of.values()}
     key_of, part_of = (_keys(each, asked.zone, projects) for each in (asked.by, asked.parts))
     for goal in map(_Goal._make, rows if known else ()):
@@ -128,7 +122,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
             groups[key].add(spent, 1 if asked.by == "model" else is_first)
             if asked.parts != "none":
                 parts[key][part_of(goal, model)].add(spent, 1 if "model" in (asked.by, asked.parts) else is_first)
-    shown = [
+    told = [
         each.shown_as(
             CostGroup, known=known, key=key, name=names.get(key, key), parts=_dearest_first(parts[key], names)
         )
@@ -141,28 +135,29 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
         is_partial=not known,
         total=total.shown_as(CostSums, known=known),
         not_reached=failed.shown_as(CostSums, known=known),
-        groups=sorted(shown, key=_by_time if asked.by in get_args(Period) else _by_cost),
-        dearest=[_shown(row) for row in dearest(reader, scope, asked.window, DEAREST_MAX)],
+        groups=sorted(told, key=_by_time if asked.by in get_args(CostPeriod) else _by_cost),
+        dearest=list(shown(reader, _dearest(reader, scope, asked.window), projects)),
     )
 
 
-def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callable[[_Goal, str | None], str | None]:
-    @cache
-    def period_at(slot: int) -> str:
-        return first_day(cast(Period, by), local_date(slot * SLOT_US, zone)).isoformat()
+def period_start(period: CostPeriod, at_us: int, zone: tzinfo) -> str:
+    """The first day of the day, week, month or year that holds a time: the key of its group."""
+    day = local_date(at_us, zone)
+    return (day.replace(month=1, day=1) if period == "year" else first_day(period, day)).isoformat()
 
+
+def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callable[[_Goal, str | None], str | None]:
     match by:
-        case "day" | "week" | "month":
-            return lambda goal, _: period_at(goal.started_us // SLOT_US)
         case "model":
             return lambda _, model: model
-        case "none":
-            return lambda _, __: None
         case "project":
             known = {folder: project.key for folder, project in projects.of.items()}
             return lambda goal, _: None if goal.folder is None else known.get(goal.folder)
+        case "outcome" | "agent" | "none":
+            return lambda goal, _: getattr(goal, by, None)
         case _:
-            return lambda goal, _: cast(str | None, getattr(goal, by))
+            start_of = cache(lambda slot: period_start(by, slot * SLOT_US, zone))
+            return lambda goal, _: start_of(goal.started_us // SLOT_US)
 
 
 def _spent(models: bytes) -> Iterator[tuple[str | None, Spent]]:
@@ -185,11 +180,7 @@ def _dearest_first(sums: Mapping[str | None, _Sum], names: Mapping[str | None, s
     return sorted(shown, key=_by_cost)
 
 
-def _shown(row: SubSessionRow) -> DearGoal:
-    return row.shown_as(DearGoal)
-
-
-def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
-    """Those with the highest cost, as far as their requests have a price."""
+def _dearest(reader: Reader, scope: Scope, window: Window) -> list[SubSessionRow]:
+    """As far as their requests have a price."""
     where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return select(reader, scope, where, window, limit=limit)
+    return select(reader, scope, where, window, limit=DEAREST_MAX)

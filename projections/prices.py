@@ -1,10 +1,9 @@
 """What developers spent within a window, summed alike here and in the archive, and what their goals cost."""
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,9 +12,9 @@ from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL
-from projections.derive.sub_session_rows import ModelTotals, PromptDetail
-from projections.reader import Reader, bound, json_array, sum_in_halves, unpack, whole_sums
-from projections.sub_sessions.rows import IN_RANGE, NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
+from projections.derive.sub_session_rows import PromptDetail
+from projections.reader import bound, json_array, sum_in_halves, unpack, whole_sums
+from projections.sub_sessions.rows import NANO
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
@@ -271,46 +270,3 @@ def exact_usd(spent: Spent, *, partial: bool = False) -> float | None:
     """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
     return None if partial or nought_is_doubtful else spent.cost_usd
-
-
-# What a developer's goals cost: by day, by outcome, by model, and which cost most. A goal counts where it began.
-
-_GOAL_COUNTS = ", ".join(f"coalesce(sum(s.{name}), 0)" for name in _SUMMED[:_COUNTS])
-_GOAL_SUMS = ", ".join((_GOAL_COUNTS, *(sum_in_halves(f"s.{name}") for name in _SUMMED[_COUNTS:])))
-
-
-class ModelSpent(NamedTuple):
-    model: str | None  # None where it was not reported
-    spent: Spent
-
-
-def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Spent]:
-    query = f"SELECT {_GOAL_SUMS} {started_in()}"
-    return [Spent.of(reader.db.execute(query, bound(scope, window)).fetchone()) for window in windows]
-
-
-def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[GoalOutcome, tuple[int, Spent]]:
-    query = f"SELECT {OUTCOME}, count(*), {_GOAL_SUMS} {started_in()} GROUP BY 1"
-    return {row[0]: (row[1], Spent.of(row[2:])) for row in reader.db.execute(query, bound(scope, window))}
-
-
-def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSpent]:
-    """The dearest first; those without any price last."""
-    sums: defaultdict[str, Spent] = defaultdict(Spent)
-    for (body,) in reader.db.execute(f"SELECT s.models {started_in()}", bound(scope, window)):
-        for each in unpack(body, list[ModelTotals]):
-            sums[each.model or UNKNOWN_MODEL] += Spent(
-                each.requests,
-                each.unpriced_requests,
-                unmeasured_requests=each.unmeasured_requests,
-                output_tokens=each.tokens,
-                cost_usd_nano=each.cost_usd_nano,
-            )
-    found = [ModelSpent(None if name == UNKNOWN_MODEL else name, spent) for name, spent in sums.items()]
-    return sorted(found, key=lambda each: (-each.spent.cost_usd_nano, -each.spent.requests, each.model or ""))
-
-
-def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
-    """Those with the highest cost, as far as their requests have a price."""
-    where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return select(reader, scope, where, window, limit=limit)

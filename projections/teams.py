@@ -2,11 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import date, tzinfo
+from datetime import date
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -16,27 +17,18 @@ from aggregates.times import Window, local_date
 from projections.cost import SLOT_US
 from projections.prices import COUNTS, SUMS, Spent, exact_usd, told_by_responses
 from projections.reader import Reader, bound, json_array
-from projections.sub_sessions.rows import OUTCOME, SETTLED, started_in
+from projections.sub_sessions.rows import OUTCOME, SETTLED, GoalOutcome, started_in
 
 GOALS_READ_MAX = 50_000  # of more no count is told, and of more requests no cost
 REQUESTS_READ_MAX = 100_000
-_OUTCOMES = {
-    "reached": "reached",
-    "undecided": "undecided",
-    "not_reached": "not_reached",
-    "repeated": "repeated",
-    "going_on": "going_on",
-    "not_counted": "not_counted",
-}
 
 
-class TeamWeek(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One week from its Monday on. The six outcomes and `onOtherDays` add up to `begun`."""
+class TeamSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The six outcomes and `onOtherDays` add up to `begun`."""
 
-    week_start: date
     members_active: int | None
     begun: int | None
-    reached: int | None  # null, as the other outcomes, where on no day of it enough members were at work
+    reached: int | None  # null, as the other outcomes, where on no day enough members were at work
     undecided: int | None
     not_reached: int | None
     repeated: int | None
@@ -44,24 +36,29 @@ class TeamWeek(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     not_counted: int | None
     unclassified: int | None  # among those that do not count
     on_other_days: int | None  # begun on days with fewer members at work; how these came out is not told
-    cost_usd: float | None  # of the requests of the week; null where it is not known whole
+    cost_usd: float | None  # of the requests of the time; null where it is not known whole
     lower_bound_cost_usd: float | None  # what is known of it then
     request_count: int | None
 
 
+class TeamWeek(TeamSums, frozen=True, kw_only=True):
+    week_start: date  # its Monday
+
+
 class TeamTrend(msgspec.Struct, frozen=True, kw_only=True, rename={"team_id": "teamId", "is_partial": "isPartial"}):
-    """The whole weeks that touch a range, oldest first. Where `isPartial`, counts or costs are null."""
+    """The whole weeks that touch a range, oldest first, and all of them together. Where `isPartial` some are null."""
 
     team_id: UUID
     timezone: str
     is_partial: bool
+    total: TeamSums
     weeks: list[TeamWeek]
 
 
 class TeamQuery(NamedTuple):
     weeks: Sequence[Window]
     stays: Sequence[Sequence[Stay]]  # of each week, those in the team
-    zone: tzinfo
+    zone: ZoneInfo
     team_minimum: int
 
 
@@ -72,10 +69,10 @@ class _Begun(NamedTuple):
     is_unclassified: bool
 
 
-def team_weeks(reader: Reader, scope: Scope, asked: TeamQuery) -> tuple[list[TeamWeek], bool]:
-    """One for each week; and whether figures are missing. The stays are of the scope's organization."""
+def team_trend(reader: Reader, scope: Scope, team_id: UUID, asked: TeamQuery) -> TeamTrend:
+    """The stays are of the scope's organization."""
     begun, spent = _begun(reader, scope, asked), _spent(reader, scope, asked)
-    shown = [
+    weeks = [
         TeamWeek(
             week_start=local_date(week.start_us, asked.zone),
             **_counts(None if begun is None else begun[number], asked.team_minimum),
@@ -83,7 +80,15 @@ def team_weeks(reader: Reader, scope: Scope, asked: TeamQuery) -> tuple[list[Tea
         )
         for number, week in enumerate(asked.weeks)
     ]
-    return shown, begun is None or spent is None
+    in_all = None if begun is None else [*chain(*begun)]
+    total = _counts(in_all, asked.team_minimum) | _costs(None if spent is None else sum(spent, Spent()))
+    return TeamTrend(
+        team_id=team_id,
+        timezone=asked.zone.key,
+        is_partial=begun is None or spent is None,
+        total=TeamSums(**total),
+        weeks=weeks,
+    )
 
 
 def _begun(reader: Reader, scope: Scope, asked: TeamQuery) -> list[list[_Begun]] | None:
@@ -107,7 +112,8 @@ def _begun(reader: Reader, scope: Scope, asked: TeamQuery) -> list[list[_Begun]]
 
 
 def _counts(begun: Sequence[_Begun] | None, minimum: int) -> dict[str, Any]:
-    names = ("members_active", "begun", *_OUTCOMES, "unclassified", "on_other_days")
+    outcomes = get_args(GoalOutcome)
+    names = ("members_active", "begun", *outcomes, "unclassified", "on_other_days")
     if begun is None:
         return dict.fromkeys(names)
     by_day: defaultdict[date, list[_Begun]] = defaultdict(list)
@@ -118,7 +124,7 @@ def _counts(begun: Sequence[_Begun] | None, minimum: int) -> dict[str, Any]:
     counts: dict[str, Any] = {"members_active": len({each.developer_id for each in begun}), "begun": len(begun)}
     if begun and not told:
         return dict.fromkeys(names) | counts | {"on_other_days": len(begun)}
-    counts |= {name: of[outcome] for name, outcome in _OUTCOMES.items()}
+    counts |= {name: of[name] for name in outcomes}
     counts["unclassified"] = sum(each.is_unclassified for each in chain(*told))
     return counts | {"on_other_days": len(begun) - sum(map(len, told))}
 

@@ -37,9 +37,10 @@ class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     incident_url: str | UnsetType | None = UNSET
 
 
-class DetectorCount(msgspec.Struct, frozen=True):
+class DetectorCount(msgspec.Struct, frozen=True, rename="camel"):
     detector: Detector
     count: int
+    estimated_hours_lost: float
 
 
 class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -145,7 +146,7 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
             total_events=len(events),
             estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
             slow_answer_hours=hours["latency_spike"],
-            by_detector=[DetectorCount(detector, count) for detector, count in sorted(counts.items())],
+            by_detector=[DetectorCount(name, count, hours[name]) for name, count in sorted(counts.items())],
             total_api_requests=requests,
         ),
         recommendations=rules.recommendations(hours),

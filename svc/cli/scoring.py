@@ -24,6 +24,8 @@ from svc_http.pages.words import (
     KINDS,
     STATES,
     UNKNOWN,
+    bounded,
+    cost_told,
     counted,
     plainly,
     rate_told,
@@ -315,15 +317,15 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     console, total = Shown(highlight=False, soft_wrap=True), found["total"]
     if found["is_partial"]:
         return console.print(f"More goals than one read may sum up, of {span.told}: ask for a shorter time.")
-    spent = f"[bold]{sum_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
+    spent = f"[bold]{cost_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
     console.print(f"{span.told[0].upper()}{span.told[1:]}: {spent}.")
     if found["not_reached"]["goals"]:
-        console.print(f"{sum_told(found['not_reached'])} of it went to goals not reached, or repeated.")
+        console.print(f"{cost_told(found['not_reached'])} of it went to goals not reached, or repeated.")
     rows = []
     for each in found["groups"]:
         name = STATES.get(each["key"], each["name"]) if by == "outcome" else each["name"]
         unpriced = each["unpriced_requests"]
-        row = name or "unknown", str(each["goals"]), tokens(each["total_tokens"]), sum_told(each)
+        row = name or "unknown", str(each["goals"]), tokens(each["total_tokens"]), cost_told(each)
         rows.append((*row, f"{unpriced:,} requests" if unpriced else ""))
     if rows:
         show_table((by, "goals", "tokens", "cost", "without a price"), rows)
@@ -334,18 +336,6 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
         console.print(f"  {goal_id(each)}  {spent:>9}  {escape(each['title'] or '')}", no_wrap=True)
     if total["unpriced_requests"]:
         console.print("A cost was more than is known where requests have no price.", style="yellow")
-
-
-def sum_told(sums: Found) -> str:
-    """As in "$1.20", "at least" or "at most $1.20" where some rates are unknown, and "–" where all of it is."""
-    known = sums["known_cost_usd"] if sums["priced_requests"] or not sums["unpriced_requests"] else None
-    return bounded(known, sums["unpriced_requests"] + sums["lower_bound_requests"], sums["upper_bound_requests"])
-
-
-def bounded(cost: float | None, more: int, less: int) -> str:
-    """`more` and `less`: how many requests may have cost so."""
-    inexact = "about " if more and less else "at least " if more else "at most " if less else ""
-    return UNKNOWN if cost is None else f"{inexact}{usd(cost)}"
 
 
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")

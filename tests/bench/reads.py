@@ -48,8 +48,8 @@ READS = (
 """Every scoring read; those with a window in each window where figures are added up over it."""
 PAGES = (
     *("/", "/?days=all", "/goals?days=all", "/goals?days=all&words=parser", "/goals?days=all&outcome=not_counted"),
-    *("/habits", "/habits?days=all", "/limits", "/limits?days=90", "/cost", "/cost?days=all"),
-    *("/reports", "/compared", "/compared?days=all", "/mine", "/team"),
+    *("/habits", "/habits?days=all", "/cost", "/cost?days=all", "/cost?days=all&by=model&stack=project"),
+    *("/reports", "/mine", "/team", "/team?days=all"),
     *("/goals/{sub_session}", "/goals/{sub_session}/say?word=not-reached", "/goals/{sub_session}/say?word=join"),
     *("/operator/server", "/operator/people", "/operator/audit"),
 )

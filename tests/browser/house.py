@@ -24,12 +24,10 @@ PAGES = [
     "/goals?days=all",
     "/goals?days=all&outcome=not_counted",
     "/habits?days=all",
-    "/limits?days=90",
     "/cost?days=all",
     "/reports",
-    "/compared?days=all",
     "/mine",
-    *("/team", "/team/lead", "/operator/server", "/operator/people", "/operator/audit"),
+    *("/team?days=all", "/operator/server", "/operator/people", "/operator/audit"),
 ]
 
 

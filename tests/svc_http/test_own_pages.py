@@ -208,5 +208,5 @@ def test_htmx_is_the_file_of_its_makers() -> None:
 
 @pytest.mark.parametrize("name", ["captured", "lead"])
 def test_pages_and_docs_tell_it_in_the_same_words(name: str) -> None:
-    told = (PAGES / "texts" / f"{name}.md").read_text(encoding="utf-8").strip()
+    told = (PAGES / "templates" / "texts" / f"{name}.md").read_text(encoding="utf-8").strip()
     assert told in (DOCS / "your-scores.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from projections.facts import reports as rows
 from svc_http.app import build_api
-from svc_http.pages import figures
+from svc_http.pages import cost
 from svc_http.pages.words import HABITS
 from tests.projections.scores.test_throttle import failed
 from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
@@ -87,7 +87,7 @@ async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: Ho
 async def test_pages_without_figures_say_what_to_do(house: House, api: Caller) -> None:
     """And where the chosen time is empty, that the newest work is from another."""
     assert "svc import claude-code" in words_of(await api.get("/habits"))
-    assert "No request was reported" in words_of(await api.get("/limits"))
+    assert "No request was reported" in words_of(await api.get("/cost"))
     works(house)
     house.passes(NOW_US + 9 * DAY)
     assert "No prompt of this time was graded." in words_of(await api.get("/habits?days=7"))
@@ -105,17 +105,16 @@ async def test_any_text_is_graded_and_none_is_stored(house: House, api: Caller, 
 # --- time and limits ----------------------------------------------------------------------------------------------
 
 
-async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> None:
+async def test_time_lost_is_told_by_cause(house: House, api: Caller) -> None:
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
     at_us = NOW_US - 3 * HOUR
     log.records("s", failed(at_us, 429), request(at_us + 30 * MINUTE), request(at_us + 31 * MINUTE))
     house.has_seen(log)
-    text = words_of(await api.get("/limits"))
-    assert "About 30 min lost to limits and failures. 1 event among 3 requests" in text
+    text = words_of(await api.get("/cost"))
+    assert "About 30 min in 3 requests." in text
     assert "Run fewer agents at once" in text
-    assert "rate limit the provider refused a request for being one too many 1 30 min" in text
-    assert "1 Aug 1 30 min" in text
+    assert "rate limit × 1 the provider refused a request for being one too many 30 min" in text
     assert "Only the newest" not in text
 
 
@@ -123,14 +122,14 @@ async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monke
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
     house.has_seen(log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1))))
-    assert "3 requests, without" in words_of(await api.get("/limits"))
-    monkeypatch.setattr(figures, "REQUESTS_MAX", 2)
-    text = words_of(await api.get("/limits"))
-    assert "Nothing held you up that svc could see." in text
+    assert "Nothing held you up." in words_of(await api.get("/cost"))
+    monkeypatch.setattr(cost, "REQUESTS_MAX", 2)
+    text = words_of(await api.get("/cost"))
+    assert "Nothing held you up." in text
     assert "Only the newest 2 requests of this time were looked at." in text
 
 
-# --- compared -----------------------------------------------------------------------------------------------------
+# --- one's own place ----------------------------------------------------------------------------------------------
 
 
 async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Caller) -> None:
@@ -138,21 +137,22 @@ async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Calle
     works(house, goals=3)
     for number in range(PEER_RANGES_MAX + 5):
         house.passes(NOW_US + number)
-        text = words_of(await api.get("/compared"))
-    assert "The 30 days before 0 0 0 –" in text
+        text = words_of(await api.get("/team"))
+    assert "The last 30 days: 3 of 3 decided goals reached" in text
     assert "You are in no team with others" in text
+    assert "A lead cannot see anybody else's prompts" in text
     for number in range(PEER_RANGES_MAX - 1):
         assert house.peer_ranges.admits(ANA, Window(number, number + 1), NOW_US)
-    assert "come back after midnight" in words_of(await api.get("/compared?days=7"))
-    assert words_of(await api.get("/compared")) == text
+    assert "come back after midnight" in words_of(await api.get("/team?days=7"))
+    assert words_of(await api.get("/team")) == text
 
 
 async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
     people = core(house, ANA_SCOPE, *(enters(house, f"peer {n}") for n in range(4)), at_us=NOW_US - 9 * DAY)
     works(house, *people[:4])
-    assert "with fewer than 4 who have a goal" in words_of(await api.get("/compared"))
+    assert "with fewer than 4 who have a goal" in words_of(await api.get("/team"))
     works(house, *people[4:])
-    answer = await api.get("/compared")
+    answer = await api.get("/team")
     assert "at or above that of 4 of 4 colleagues" in words_of(answer)
     assert "give all four rates of the others away" in words_of(answer)
     assert not [each for each in people[1:] if str(each.developer_id) in answer.body.decode()]

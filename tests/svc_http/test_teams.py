@@ -9,6 +9,7 @@ from aggregates.event import Scope
 from aggregates.people.acts import ChangeDeveloper, ChangeOrganization, RemoveTeamMember
 from aggregates.scores.grades import PEER_RANGES_MAX, compare
 from aggregates.times import US_PER_DAY
+from svc_http.pages.words import STATES
 from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log
 from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, works
@@ -36,30 +37,35 @@ def _rows(answer: Answer, label: str) -> list[list[str]]:
     return [each for each in rows if each]
 
 
+def _totals(answer: Answer) -> dict[str, int]:
+    found = re.findall(r"<dt>([^<]*)</dt><dd>(\d+)</dd>", answer.body.decode())
+    return {name: int(number) for name, number in found}
+
+
 async def test_a_day_is_told_from_the_minimum_on(house: House, api: Caller, people: Sequence[Scope]) -> None:
-    """Three were at work on the one day, two on the other."""
+    """Three were at work on the one day, two on the other: the figures add up to what was begun, with their words."""
     works(house, *people, at_us=NOW_US - 2 * DAY)
     works(house, *people[:2], at_us=NOW_US - DAY)
     house.passes(NOW_US)
-    answer = await _page(api)
-    unsaid, said = ["2", "2", *["–"] * 6], ["3", "3", "3", "0", "0", "0", "0", "0"]
-    assert [row[1:] for row in _rows(answer, "Work by day")] == [unsaid, said]
-    totals = re.findall(r"<dt>([^<]*)</dt><dd>(\d+)</dd>", answer.body.decode())[:8]
-    assert totals[0] == ("Goals begun", "5")
-    assert totals[-1] == ("On other days", "2")
-    assert sum(int(number) for _, number in totals[1:]) == 5
-    assert "1 day with at least 3 members" in answer.body.decode()
+    answer = await _page(api, "/team?days=7")
+    totals = _totals(answer)
+    assert (totals.pop("Goals begun"), totals["Reached"], totals["Not told"]) == (5, 3, 2)
+    assert {*totals} == {*(each.capitalize() for each in STATES.values()), "Not told"}
+    assert sum(totals.values()) == 5
+    assert [row[1:10] for row in _rows(answer, "goals a week")] == [["3", "5", "3", "0", "0", "0", "0", "0", "2"]]
+    trend = (await api.get(f"/v1/team/trend?team_id={CORE}&from=2026-07-26&to=2026-08-01")).json
+    assert (trend["total"]["begun"], trend["total"]["reached"], trend["total"]["onOtherDays"]) == (5, 3, 2)
     carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=4))
-    answer = await _page(api)
-    assert [row[3:] for row in _rows(answer, "Work by day")] == [["–"] * 6] * 2
-    assert "On no day of this time were 4 members at work" in answer.body.decode()
+    answer = await _page(api, "/team?days=7")
+    assert _totals(answer) == {"Goals begun": 5, "Not told": 5}
+    assert "at least 4 members at work" in answer.body.decode()
 
 
 async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Caller, people: Sequence[Scope]) -> None:
     works(house, ANA_SCOPE, at_us=NOW_US - DAY)
     answer = await _page(api, f"/team?team={CORE}&days=7")
     requests = {row[0]: row[3] for row in _rows(answer, "Cost by member")}
-    assert requests == {"Ana": "1", "Ben": "0", "Cleo": "0"}
+    assert requests == {"Ana": "1 request", "Ben": "0 requests", "Cleo": "0 requests"}
     assert "1 of 1" in answer.body.decode()
 
 
@@ -68,12 +74,11 @@ async def test_a_calendar_month_is_told_whole(house: House, api: Caller, people:
     for at_us in (NOW_US - 40 * DAY, NOW_US - 3 * DAY, NOW_US):
         works(house, ANA_SCOPE, at_us=at_us)
     house.passes(NOW_US)
-    for month, label, days in (("2026-07", "July", ["29 Jul"]), ("2026-08", "August", ["1 Aug"])):
+    for month, label, days in (("2026-07", "July", ["27 Jul"]), ("2026-08", "August", ["27 Jul"])):
         answer = await _page(api, f"/team?days={month}")
         assert f'aria-current="true">{label}</a>' in answer.body.decode()
-        assert [row[0] for row in _rows(answer, "Work by day")] == days
-        for path in ("/cost", "/limits"):
-            assert f'aria-current="true">{label}</a>' in (await _page(api, f"{path}?days={month}")).body.decode()
+        assert [row[0] for row in _rows(answer, "goals a week")] == days
+        assert f'aria-current="true">{label}</a>' in (await _page(api, f"/cost?days={month}")).body.decode()
 
 
 @pytest.mark.usefixtures("people")
@@ -85,8 +90,7 @@ async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) ->
 async def test_it_says_since_when_and_who_takes_people_in(house: House, api: Caller, people: Sequence[Scope]) -> None:
     """So that a team that was filled today does not read as one that did nothing."""
     shown = (await _page(api)).body.decode()
-    assert "Counts for each member from the day they joined; the first joined on 2 July" in shown
-    assert "Owners of the organization take people in: Ana." in shown
+    assert "Members count from the day they joined; the first joined on 2 July" in shown
     carried_out(house, *(RemoveTeamMember(team_membership_id=in_core(each.developer_id)) for each in people))
     assert "Owners of the organization (Ana) form teams" in (await _page(api)).body.decode()
 

@@ -8,6 +8,9 @@ from svc_http.routing import Routes
 
 MOVED = {
     "/not-counted": "/goals?outcome=not_counted",
+    "/limits": "/cost#time-lost",
+    "/compared": "/team#your-place",
+    "/team/lead": "/team#lead",
 }
 """Old address to new. An old one that ends in `/` stands for every page below it."""
 routes = Routes()

@@ -14,20 +14,15 @@ from aggregates.event import Scope
 from aggregates.people import acts
 from aggregates.people import directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
-from aggregates.times import INSTANT_MAX_US, US_PER_DAY, equal_windows, parse_instant
-from projections.reports import OUTCOMES, team_day, withheld
-from projections.scores.throttle import team_throttle
+from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, BySignIn, chosen, form_of, operator_text
-from svc_http.pages.figures import days_of
-from svc_http.pages.period import period_of
+from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, operator_text
 from svc_http.pages.signing import may_let_in
-from svc_http.pages.words import CAUSES, SAID, STATES
+from svc_http.pages.words import SAID
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import audit_file, digest_of, new_link
-from svc_http.routes.teams import spent_by_team, team_of
-from svc_http.routing import Routes, path_id
+from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
@@ -209,56 +204,6 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     house = _looked_after(call, records.Team, team_id, missing).organization_id
     member = None if stay is None else call.service.directory.membership(Scope(house, stay.developer_id))
     return await _done(call, "taken-out", member, acts.RemoveTeamMember(team_membership_id=stay_id))
-
-
-@routes("GET /team", "What a team did and spent together.")
-async def team(call: BySignIn) -> Response:
-    directory, zone = call.service.directory, call.own_zone
-    asked, teams = call.query.get("team"), directory.teams_of(call.scope)
-    chosen = next(iter(teams), None) if asked is None else team_of(call, path_id(asked, "team_id"))
-    organization = directory.get(records.Organization, call.scope.organization_id)
-    assert organization is not None, "a member's organization is there"
-    members = [
-        each for each in directory.all(records.Membership) if each.active and each.organization_id == organization.id
-    ]
-    owners = [directory.name_of(each.developer_id) for each in members if each.role == "owner"]
-    if chosen is None:
-        return await call.show("organization/team.html", team=None, owners=owners)
-    # Each day is a read for each member.
-    window, period = await period_of(call)
-    days, inside = days_of(call, window), records.stays_in(directory, chosen, window, zone)
-    by_day = [records.stays_in(directory, chosen, each, zone) for each in days]
-    counts, impact = await call.read(
-        lambda reader, scope: (
-            [team_day(reader, scope, each, labels=False) for each in by_day],
-            team_throttle(reader, scope, inside, window, TEAM_REQUESTS_MAX),
-        )
-    )
-    # Whether enough were at work for how the day came out.
-    shown = [
-        (day.start_us, each, withheld(each, organization.team_minimum) is None)
-        for day, each in zip(days, counts, strict=True)
-        if each.members_active
-    ]
-    return await call.show(
-        "organization/team.html",
-        team=chosen,
-        owners=owners,
-        since=min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
-        **period,
-        days=shown[::-1],
-        told=[each for _, each, is_told in shown if is_told],
-        minimum=organization.team_minimum,
-        outcomes={name: STATES[outcome].capitalize() for name, outcome in OUTCOMES.items()},
-        cost=await spent_by_team(call, chosen, equal_windows(window, 2), zone),
-        impact=impact,
-        causes=CAUSES,
-    )
-
-
-@routes("GET /team/lead", "What a lead sees, and cannot see.")
-async def lead(call: BySignIn) -> Response:
-    return await call.show("organization/lead.html", told=rendering.text_of("lead"))
 
 
 # --- how the server is, and every act of administration ------------------------------------------------------

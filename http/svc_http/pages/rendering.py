@@ -82,7 +82,7 @@ def cut(text: str | None, characters: int = TEXT_CHARACTERS) -> str:
 @cache
 def text_of(name: str) -> Markup:
     """Paragraphs that docs/your-scores.md holds in the same words."""
-    text = (get_data(__name__, f"texts/{name}.md") or b"").decode()
+    text = (get_data(__name__, f"templates/texts/{name}.md") or b"").decode()
     paragraphs = (_CODE.sub(r"<code>\1</code>", str(escape(each))) for each in text.strip().split("\n\n"))
     return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
 

@@ -74,6 +74,19 @@ def usd(value: float | None) -> str:
     return f"${value:,.2f}".replace(",", "\u202f")
 
 
+def bounded(cost: float | None, more: int, less: int) -> str:
+    """As in "$1.20", "at least" or "at most $1.20". `more` and `less`: how many requests may have cost so."""
+    inexact = "about " if more and less else "at least " if more else "at most " if less else ""
+    return UNKNOWN if cost is None else f"{inexact}{usd(cost)}"
+
+
+def cost_told(of: Any) -> str:
+    """Of sums as `GET /v1/score_v3/cost` answers them; a dash where nothing has a price."""
+    names = ("known_cost_usd", "priced_requests", "unpriced_requests", "lower_bound_requests", "upper_bound_requests")
+    known, priced, unpriced, more, less = (of[each] if isinstance(of, Mapping) else getattr(of, each) for each in names)
+    return bounded(known if priced or not unpriced else None, (unpriced or 0) + (more or 0), less or 0)
+
+
 def kind(told: object) -> str:
     """A kind as the API tells it: a class, or a group ("a change"); a dash where it tells none."""
     if told == "a question":
@@ -185,7 +198,7 @@ def reason_of(what: str, habit: str) -> str:
 
 DATED = (day, short_day, moment)
 _PLAIN = (number, tokens, usd, percent, duration, date, clock, counted)
-_OF_TEXTS = (plainly, reason_of, titled, here_only)
+_OF_TEXTS = (cost_told, plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
     "kind": kind,

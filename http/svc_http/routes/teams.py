@@ -13,7 +13,7 @@ from aggregates.times import Window
 from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reports import TeamSummary, team_day, team_summary, withheld
 from projections.scores import throttle
-from projections.teams import TeamQuery, TeamTrend, team_weeks
+from projections.teams import TeamQuery, TeamTrend, team_trend
 from svc_http import params
 from svc_http.bodies import HttpError
 from svc_http.params import ByKey
@@ -43,7 +43,7 @@ async def cost_of_team(call: ByKey) -> TeamCost:
 
 
 @routes("GET /v1/team/trend", "What a team did and spent week by week.", (TEAM_ID, *params.FROM_TO, params.TZ))
-async def team_trend(call: ByKey) -> TeamTrend:
+async def trend(call: ByKey) -> TeamTrend:
     zone, team = call.asked_tz(UTC), asked_team(call)
     return await trend_of(call, team, call.from_and_to(zone), zone)
 
@@ -52,8 +52,7 @@ async def trend_of(call: ByKey, team: Team, window: Window, zone: ZoneInfo) -> T
     directory, weeks = call.service.directory, periods_in(window, "week", zone)
     stays = [stays_in(directory, team, each, zone) for each in weeks]
     asked = TeamQuery(weeks, stays, zone, organization_of(call).team_minimum)
-    shown, is_partial = await call.read(team_weeks, asked)
-    return TeamTrend(team_id=team.team_id, timezone=zone.key, is_partial=is_partial, weeks=shown)
+    return await call.read(team_trend, team.team_id, asked)
 
 
 async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:

@@ -55,8 +55,8 @@ def test_events_are_shown_newest_first_and_summed() -> None:
     assert impact.summary.total_api_requests == 4, "one that was told twice is one"
     assert impact.summary.estimated_hours_lost == pytest.approx(31 / 60)
     assert msgspec.to_builtins(impact.summary.by_detector) == [
-        {"detector": "rate_limit", "count": 2},
-        {"detector": "retry_after", "count": 1},
+        {"detector": "rate_limit", "count": 2, "estimatedHoursLost": pytest.approx(31 / 60)},
+        {"detector": "retry_after", "count": 1, "estimatedHoursLost": 0},
     ]
     (advice,) = impact.recommendations
     assert advice.priority == "medium"

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.demo import write_transcripts
-from svc.cli.scoring import bounded, cost_of, score_told, sparks, sum_told
-from svc_http.pages.words import HABITS, STATES, titled
+from svc.cli.scoring import cost_of, score_told, sparks
+from svc_http.pages.words import HABITS, STATES, bounded, cost_told, titled
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
 
@@ -169,7 +169,7 @@ def test_habits_and_cost_are_counts_of_the_days_asked_for(ana: tuple[Server, str
         shown, found = (told(ana, "cost", *TIME, "--by", by, *more) for more in ((), ("--json",)))
         cost = json.loads(found)
         assert sum(each["goals"] for each in cost["groups"]) >= cost["total"]["goals"] == len(listed(ana, *TIME))
-        assert f"All time: {sum_told(cost['total'])} for {cost['total']['goals']} goals." in shown
+        assert f"All time: {cost_told(cost['total'])} for {cost['total']['goals']} goals." in shown
         assert cost["dearest"][0]["score_v3_sub_session_id"][:8] in shown
 
 
@@ -231,7 +231,7 @@ def test_a_cost_says_on_which_sides_the_true_one_may_lie(
 ) -> None:
     requests = {"priced_requests": priced, "unpriced_requests": unpriced}
     bounds = {"lower_bound_requests": more, "upper_bound_requests": less}
-    assert sum_told({"known_cost_usd": known, **requests, **bounds}) == said
+    assert cost_told({"known_cost_usd": known, **requests, **bounds}) == said
 
 
 def test_a_goals_cost_is_short() -> None:

@@ -1,0 +1,113 @@
+"""The page Team: what a team did, week by week, what its members spent, and one's own place among nameless peers."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from markupsafe import Markup
+from quart import Response
+
+from aggregates.people import directory as records
+from aggregates.scores import grades
+from aggregates.times import US_PER_DAY, Window, equal_windows, local_date
+from projections.scores.score import peer_comparison, tally
+from projections.scores.throttle import team_throttle
+from projections.teams import TeamWeek
+from svc_http.pages import charts, rendering
+from svc_http.pages.charts import Bar
+from svc_http.pages.door import BySignIn
+from svc_http.pages.period import Period, period_of
+from svc_http.pages.words import CAUSES, STATES, counted, number
+from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
+from svc_http.routing import Routes, path_id
+
+REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
+WEEKS_MAX = 53  # so many are shown, the last of the time
+routes = Routes()
+
+
+@routes("GET /team", "What a team did and spent together, and one's place among peers.")
+async def team(call: BySignIn) -> Response:
+    directory, (window, asked) = call.service.directory, await period_of(call)
+    wanted, teams = call.query.get("team"), directory.teams_of(call.scope)
+    chosen = next(iter(teams), None) if wanted is None else team_of(call, path_id(wanted, "team_id"))
+    organization = organization_of(call)
+    members = [each for each in directory.all(records.Membership) if each.active and each.role == "owner"]
+    owners = [directory.name_of(each.developer_id) for each in members if each.organization_id == organization.id]
+    return await call.show(
+        "organization/team.html",
+        **asked,
+        team=chosen,
+        owners=owners,
+        minimum=organization.team_minimum,
+        states=STATES,
+        told=rendering.text_of("lead"),
+        **({} if chosen is None else await _of_team(call, chosen, window)),
+        **await _of_peers(call, window, asked["period"]),
+    )
+
+
+async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict[str, Any]:
+    directory, zone = call.service.directory, call.own_zone
+    recent = Window(max(window.start_us, window.end_us - WEEKS_MAX * 7 * US_PER_DAY), window.end_us)
+    trend = await trend_of(call, chosen, recent, zone)
+    stays = records.stays_in(directory, chosen, window, zone)
+    labels = [_label(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
+    return {
+        "since": min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
+        "trend": trend,
+        "weeks": [*zip(labels, trend.weeks, strict=True)],
+        "chart": _chart(labels, trend.weeks),
+        "cost": await spent_by_team(call, chosen, equal_windows(window, 2), zone),
+        "impact": await call.read(team_throttle, stays, window, REQUESTS_MAX),
+        "causes": CAUSES,
+    }
+
+
+def _label(monday: date, this_year: int) -> str:
+    return f"{monday.day} {monday:%b}" if monday.year == this_year else f"{monday.day} {monday:%b %Y}"
+
+
+def _chart(labels: Sequence[str], weeks: Sequence[TeamWeek]) -> Markup:
+    """How work came out, as far as it is told; what is not told, goes on or does not count is grey."""
+    bars = []
+    for label, week in zip(labels, weeks, strict=True):
+        reached, undecided = week.reached or 0, week.undecided or 0
+        missed = (week.not_reached or 0) + (week.repeated or 0)
+        rest = (week.begun or 0) - reached - undecided - missed
+        told = f", {number(reached)} reached, {number(missed)} not, {number(undecided)} undecided"
+        about = f"Week of {label}: {counted(week.begun or 0, 'goal')} begun{'' if week.reached is None else told}"
+        bars.append(
+            Bar(label, (("reached", reached), ("missed", missed), ("undecided", undecided), ("s4", rest)), about)
+        )
+    return charts.bars("Goals of the team by week", bars, number)
+
+
+# --- one's own place: beside one's past, and nameless peers --------------------------------------------------------
+
+
+async def _of_peers(call: BySignIn, window: Window, period: Period) -> dict[str, Any]:
+    times, cohort = equal_windows(window, 2), grades.cohort_of(call.service.directory, call.scope)
+    before, now = await call.read(lambda reader, scope: [tally(reader, scope, each) for each in times])
+    # The days of a period are the same until midnight, so looking at them again is no further range.
+    admitted = call.service.peer_ranges.admits(call.scope.developer_id, window, call.service.now_us())
+    found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
+    return {
+        "now": now,
+        "before": None if period.before is None else before,
+        "cohort": len(cohort),
+        "found": found,
+        "place": None if found is None else _place(found),
+        "peers_min": grades.PEERS_MIN,
+        "ranges_max": grades.PEER_RANGES_MAX,
+    }
+
+
+def _place(found: grades.Comparison) -> Markup | None:
+    peers, fits = found.distribution, found.interval
+    if peers is None:
+        return None
+    mine = None if found.my_score is None or fits is None else (fits.low, found.my_score, fits.high)
+    about = f"Half of the group lies between {peers.p25:.0f} and {peers.p75:.0f} percent, the middle at {peers.p50:.0f}"
+    yours = "" if mine is None else f"; yours is {mine[1]:.0f}, likely {mine[0]:.0f} to {mine[2]:.0f}"
+    return charts.place(about + yours, (peers.p25, peers.p50, peers.p75), mine)
