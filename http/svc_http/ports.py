@@ -55,6 +55,11 @@ class CpuTime:
         self.seconds += time.thread_time()
 
 
+def in_turn() -> trio.CapacityLimiter:
+    """For a block that opens many texts on its way: it waits in the line of long ones."""
+    return _LONG
+
+
 async def beside(taken: CpuTime, size_bytes: int, work: Callable[[], T]) -> T:
     """What the work returns; it changes nothing, so neither a stop nor a client that hung up waits for it."""
 

@@ -3,7 +3,7 @@
 import hmac
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from werkzeug.datastructures import Headers
 from aggregates.event import Scope
 from aggregates.people import entry
 from aggregates.people.entry import KeyRefusal, Principal
+from projections.sub_sessions.rows import begun_by
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
@@ -35,6 +36,8 @@ _WHY_NOT = {
     KeyRefusal.VOID: "this key was revoked or has expired; ask for a new one",
     KeyRefusal.NOT_A_MEMBER: "the developer of this key is no longer a member of the organization",
 }
+SHORT_ID = re.compile(r"[0-9a-fA-F]{8}")
+_OF_GOALS = ("sub_session_id", "goal_id")
 Identify = Callable[[Service, Headers], Principal]
 Admit = Callable[[Service, Request, "Route"], Awaitable[Call | Response]]
 """Who asks for what the route is about, or an answer that leads elsewhere. Raises `HttpError`."""
@@ -103,9 +106,7 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
         if isinstance(call, Response):
             return call
         try:
-            values: dict[str, Any] = {
-                name: text if takes.get(name) is str else path_id(text, name) for name, text in ids.items()
-            }
+            values: dict[str, Any] = await path_ids(call, takes, ids)
             if "body" in takes:
                 values["body"] = await call.body.json(route.body, b"" if route.body_required else b"{}")
             answer = await route.handler(call, **values)
@@ -166,6 +167,19 @@ _TURNS = defaultdict[UUID, trio.CapacityLimiter](lambda: trio.CapacityLimiter(AT
 def body_of(request: Request, route: Route, caller: Principal) -> Body:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
     return Body(request, _TURNS[caller.scope.developer_id] if route.method == "POST" else None)
+
+
+async def path_ids(call: Call, takes: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, UUID | str]:
+    """As the handler takes them. A goal's may be its first eight characters. Raises `HttpError` 404."""
+    found: dict[str, UUID | str] = {}
+    for name, text in ids.items():
+        if name in _OF_GOALS and isinstance(call, ByKey) and SHORT_ID.fullmatch(text):
+            begun = await call.read(begun_by, text.lower())
+            if len(begun) > 1:
+                raise HttpError(404, f"several of your goals begin with {text!r}; send the whole id")
+            text = begun[0] if begun else text
+        found[name] = text if takes.get(name) is str else path_id(text, name)
+    return found
 
 
 def path_id(text: str, name: str) -> UUID:

@@ -30,8 +30,8 @@ from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, beside
 from svc_http.records import span_of
-from svc_http.routes import scores, sub_sessions
-from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_id
+from svc_http.routes import goals, scores, sub_sessions
+from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_ids
 
 PATH = "/mcp"
 BODY_BYTES_MAX = 256 * 1024  # of one message: the longest holds a prompt to grade
@@ -53,7 +53,9 @@ _PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 _CALL = "svc.call"  # where a message bears whose request it is
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")
 _MESSAGE = Plain("application/json", {"type": "object"})
-_ROUTES = {route.path: route for family in (scores, sub_sessions) for route in family.routes if route.method == "GET"}
+_ROUTES = {
+    route.path: route for family in (scores, goals, sub_sessions) for route in family.routes if route.method == "GET"
+}
 _PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 
 
@@ -234,7 +236,7 @@ async def _ask(ctx: Asker, path: str, query: dict[str, object]) -> Any:
     asked = MultiDict({of: str(value) for of, value in query.items()})
     question = _Question(sender.service, sender.request, sender.body, sender.caller, asked)
     try:
-        ids = {of: path_id(text, of) for of, text in texts.items()}
+        ids = await path_ids(question, {}, texts)
         return msgspec.to_builtins(await _ROUTES[name].handler(question, **ids))
     except (HttpError, Unavailable) as error:
         raise ToolError(error.told if isinstance(error, Unavailable) else error.message) from error

@@ -118,7 +118,10 @@ class Cursor(NamedTuple):
         """Raises `ValueError` with a sentence."""
         try:
             key, started, name = text.split("~")
-            return cls(float(key) if "." in key else int(key), int(started), name)
+            found = cls(float(key) if "." in key else int(key), int(started), name)
+            if max(abs(found.key), abs(found.started_us)) > _BEYOND:  # for SQLite
+                raise ValueError(text)
+            return found
         except ValueError:
             raise ValueError("cursor must be the `next` of a page before") from None
 
@@ -126,7 +129,7 @@ class Cursor(NamedTuple):
         return "~".join(map(str, self))
 
 
-class _Tallied(NamedTuple):
+class Tallied(NamedTuple):
     """Goals that are alike in whatever is filtered by."""
 
     outcome: GoalOutcome
@@ -142,20 +145,20 @@ def goals(
 ) -> Goals:
     tallied, window = _tallied(reader, scope, wanted.window)
     is_partial, projects = window != wanted.window, projects_of(reader, scope)
-    asked = _Asked(msgspec.structs.replace(wanted, window=window), projects)
+    asked = Asked(msgspec.structs.replace(wanted, window=window), projects)
     counts = Counter[GoalOutcome]()
     for each in tallied:
         if asked.fits(each):
             counts[each.outcome] += each.goals
-    rows, after = _page(reader, scope, asked, order, limit, cursor)
+    found = places(reader, scope, asked, order, limit + 1, cursor)
     ends = "SELECT min(started_us), max(started_us) FROM sub_sessions WHERE organization_id = :organization "
     oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
     return Goals(
         begun=None if is_partial else counts.total(),
         counts=None if is_partial else Counts(**{each: counts[each] for each in get_args(GoalOutcome)}),
-        goals=list(shown(reader, rows, projects)),
+        goals=list(shown(reader, rows_of(reader, scope, [each.sub_session_id for each in found[:limit]]), projects)),
         is_partial=is_partial,
-        next=None if after is None else str(after),
+        next=str(found[limit - 1]) if len(found) > limit else None,
         agents=sorted({each.agent for each in tallied if each.agent}),
         projects=projects.among(each.folder for each in tallied),
         oldest_at=None if oldest is None else iso(oldest),
@@ -163,14 +166,14 @@ def goals(
     )
 
 
-class _Asked:
+class Asked:
     """What is asked for, as SQL, and as a test of what was tallied."""
 
     def __init__(self, wanted: Wanted, projects: Projects) -> None:
-        self.wanted, self.is_unknown = wanted, wanted.project == UNKNOWN
+        self.wanted, self.is_unknown = wanted, (wanted.project or "").casefold() == UNKNOWN
         self.folders = frozenset(projects.of if self.is_unknown else projects.folders(wanted.project or ""))
 
-    def fits(self, each: _Tallied) -> bool:
+    def fits(self, each: Tallied) -> bool:
         wanted = self.wanted
         return (
             wanted.intent_class in (None, each.intent)
@@ -198,33 +201,36 @@ class _Asked:
         return named | {"folders": json_array(sorted(self.folders)), "is_unknown": int(self.is_unknown)}
 
 
-def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[_Tallied], Window]:
+def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[Tallied], Window]:
     """With the range that was looked at: a part of the one asked for, where that holds too many goals."""
     last = f"SELECT s.started_us {owned()}{IN_RANGE}ORDER BY s.started_us DESC LIMIT 1 OFFSET :most"
     beyond = reader.db.execute(last, bound(scope, window, most=ROWS_MAX)).fetchone()
     looked_at = window if beyond is None else Window(beyond[0] + 1, window.end_us)
     alike = "s.intent, s.agent, s.folder, s.overridden <> 0"
     query = f"SELECT {OUTCOME}, {alike}, count(*) {owned()}{IN_RANGE}GROUP BY 1, 2, 3, 4, 5"
-    return [_Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
+    return [Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
 
 
-def _page(
-    reader: Reader, scope: Scope, asked: _Asked, order: Order, limit: int, cursor: Cursor | None
-) -> tuple[list[SubSessionRow], Cursor | None]:
-    """With the place of the last one, where more follow."""
-    key = f"coalesce({_KEYS[order.sort]}, {_BEYOND if order.ascending else -1})"
+def places(reader: Reader, scope: Scope, asked: Asked, order: Order, limit: int, cursor: Cursor | None) -> list[Cursor]:
+    """Where goals stand in an order, from behind one of them on."""
+    key = _KEYS[order.sort]
+    if order.sort not in ("started", "turns"):  # which are always known; by the first an index goes
+        key = f"coalesce({key}, {_BEYOND if order.ascending else -1})"
     sign, direction = (">", "ASC") if order.ascending else ("<", "DESC")
     place = f"{key}, s.started_us, s.sub_session_id"
     where = asked.where + ("" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) ")
     at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
     ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
-    values = bound(scope, asked.wanted.window, limit=limit + 1, **asked.values, **at)
     query = f"SELECT {place} {owned()}{where}ORDER BY {ordered} LIMIT :limit"
-    places = [Cursor(*row) for row in reader.db.execute(query, values)]
-    ids = [each.sub_session_id for each in places[:limit]]
+    values = bound(scope, asked.wanted.window, limit=limit, **asked.values, **at)
+    return [Cursor(*row) for row in reader.db.execute(query, values)]
+
+
+def rows_of(reader: Reader, scope: Scope, ids: list[str]) -> list[SubSessionRow]:
+    """In the order of their ids."""
     found = select(reader, scope, "AND s.sub_session_id IN (SELECT value FROM json_each(:ids))", ids=json_array(ids))
-    rows = sorted(found, key=lambda row: ids.index(row.sub_session_id))
-    return rows, places[limit - 1] if len(places) > limit else None
+    order = {name: place for place, name in enumerate(ids)}
+    return sorted(found, key=lambda row: order[row.sub_session_id])
 
 
 def shown(reader: Reader, rows: Iterable[SubSessionRow], projects: Projects) -> Iterator[Goal]:

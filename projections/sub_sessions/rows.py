@@ -273,6 +273,21 @@ def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | 
     return next(iter(select(reader, scope, "AND s.sub_session_id = :id", id=str(current))), None)
 
 
+def begun_by(reader: Reader, scope: Scope, start: str) -> list[str]:
+    """The ids of at most two goals that begin so; former ids where no present one does."""
+    mine = "s.organization_id = :organization AND s.developer_id = :developer"
+    present = f"SELECT s.sub_session_id FROM sub_sessions s WHERE {mine} AND {_BEGINS.format('s.sub_session_id')}"
+    former = (
+        "SELECT min(a.alias_id) FROM turn_alias a JOIN prompts s ON s.turn_id = a.turn_id "
+        f"WHERE {mine} AND {_BEGINS.format('a.alias_id')} GROUP BY s.sub_session_id"
+    )
+    found = (reader.db.execute(f"{query} LIMIT 2", bound(scope, start=start)) for query in (present, former))
+    return next((ids for rows in found if (ids := [name for (name,) in rows])), [])
+
+
+_BEGINS = "{0} >= :start AND {0} < :start || 'g'"  # so that an index is used
+
+
 def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     """The sub-session that now holds the turn which this id once named; its id is that of its opening turn."""
     query = (

@@ -178,9 +178,6 @@ def chosen_goal(server: Server, named: str) -> Found:
         if not newest:
             raise Refused(NO_GOAL)
         named = newest[0]["score_v3_sub_session_id"]
-    elif len(named) == ID_CHARACTERS:  # until the routes take the beginning of an id themselves
-        ids = [each["score_v3_sub_session_id"] for each in ask(server, f"{V3}/goals", limit=500)["goals"]]
-        named = next((each for each in ids if each.startswith(named)), named)
     try:
         return dict(ask(server, f"{V3}/sub-sessions/{quote(named, safe='')}"))
     except NotAnswered as error:

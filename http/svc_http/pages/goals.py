@@ -11,7 +11,7 @@ from svc_http.pages.door import BySignIn
 from svc_http.pages.period import NAMES, period_of
 from svc_http.pages.words import SAID, STATES
 from svc_http.params import OFFSET_MAX, Query, integer
-from svc_http.routes.sub_sessions import page_of_goals, wanted
+from svc_http.routes.goals import page_of_goals, wanted
 from svc_http.routing import Routes
 
 PAGE_ROWS = 50

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,15 +12,15 @@ from msgspec.structs import asdict
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope, Unavailable
-from aggregates.reading.verdicts import INTENTS, Intent
+from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions import sub_session as said
 from aggregates.times import US_PER_DAY, Window, iso
 from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
-from projections.sub_sessions import goals, listing
+from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
-from projections.sub_sessions.rows import GoalOutcome, find, resolve
+from projections.sub_sessions.rows import find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
@@ -71,45 +71,6 @@ async def realtime(call: params.ByKey) -> list[listing.RealtimeRow]:
 async def accuracy(call: params.ByKey) -> listing.Accuracy:
     days = _WINDOW_DAYS.read(call.query)
     return await call.read(listing.accuracy, days, call.service.now_us() - days * US_PER_DAY)
-
-
-_OUTCOME = params.Parameter("outcome", {"enum": list(get_args(GoalOutcome))}, "Only those that came out so.")
-_INTENT = params.Parameter("intent_class", {"enum": list(INTENTS)}, "Only those of this kind.")
-_SORT = params.choice("sort", get_args(goals.Sort), "started", "By what they are sorted; what is not known comes last.")
-_ORDER = params.choice("order", ("desc", "asc"), "desc", "Whether the most, or the newest, comes first.")
-_FILTERS = (
-    *params.until_now("the oldest goal"),
-    *(_OUTCOME, _INTENT, params.text_parameter("agent", "Only those worked on with this agent.")),
-    params.text_parameter("project", "Only those of a project, by its key or name; `unknown` where nothing told it."),
-    params.Parameter("overridden", {"enum": ["true", "false"]}, "Only those that the caller said something about."),
-)
-_CURSOR = params.text_parameter("cursor", "The `next` of the page before.")
-
-
-@routes(f"GET {_V3}/goals", "Goals with how they came out.", (*_FILTERS, _SORT, _ORDER, params.LIMIT, _CURSOR))
-async def goals_of_range(call: params.ByKey) -> goals.Goals:
-    window = call.from_until(call.own_zone, call.service.now_us())
-    return await call.read(goals.goals, wanted(call.query, window), *page_of_goals(call.query))
-
-
-def page_of_goals(query: params.Query) -> tuple[goals.Order, int, goals.Cursor | None]:
-    """In which order, how many, and from where on."""
-    order = goals.Order(sort=_SORT.read(query), ascending=_ORDER.read(query) == "asc")
-    with params.refusing():
-        cursor = goals.Cursor.read(query["cursor"]) if query.get("cursor") else None
-    return order, params.LIMIT.read(query), cursor
-
-
-def wanted(query: params.Query, window: Window) -> goals.Wanted:
-    """Which goals the query asks for."""
-    return goals.Wanted(
-        window=window,
-        outcome=params.one_of(query, "outcome", get_args(GoalOutcome)),
-        intent_class=params.one_of(query, "intent_class", INTENTS),
-        agent=query.get("agent") or None,
-        project=query.get("project") or None,
-        overridden=params.one_of(query, "overridden", ("true", "false")) == "true",
-    )
 
 
 class EditBody(msgspec.Struct):

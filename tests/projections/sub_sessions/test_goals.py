@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from aggregates.ids import turn_id_from_capture
 from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.score import newest_at
@@ -14,7 +15,7 @@ from projections.sub_sessions import turns
 from projections.sub_sessions.detail import FileShown
 from projections.sub_sessions.goals import Cursor, Goals, Order, Sort
 from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goals
-from projections.sub_sessions.rows import GoalOutcome, SubSessionRow, find
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow, begun_by, find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
@@ -116,6 +117,19 @@ def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
     below = find(month.reader, ANA, month.asked)
     assert below is not None
     assert (below.detail.floor.mutating_calls, below.detail.floor.changed_lines) == (0, 0)
+
+
+def test_a_goal_is_named_by_how_its_id_begins_unless_another_begins_so_too(month: Month) -> None:
+    rows = listed(month).goals
+    for row in rows:
+        whole = row.score_v3_sub_session_id
+        assert begun_by(month.reader, ANA, whole[:8]) == [whole]
+        assert begun_by(month.reader, BEN, whole[:8]) == []
+    assert len(begun_by(month.reader, ANA, "")) == 2
+    former = turn_id_from_capture(month.reached)
+    assert [resolve(month.reader, ANA, UUID(each)) for each in begun_by(month.reader, ANA, str(former)[:8])] == [
+        resolve(month.reader, ANA, month.reached)
+    ]
 
 
 # --- as the API lists them ------------------------------------------------------------------------------------

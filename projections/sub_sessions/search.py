@@ -1,0 +1,129 @@
+"""Goals in which some words were said: texts are opened one by one, the newest goals first, for a moment only."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.ids import plain
+from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS
+from aggregates.times import US_PER_SECOND, iso
+from aggregates.turns.turn import Turn
+from projections.derive.sessions import response_ref, text_of
+from projections.reader import Reader, TextRef, bodies
+from projections.sub_sessions.goals import Asked, Cursor, Goal, Order, Wanted, places, rows_of, shown
+from projections.sub_sessions.projects import projects_of
+
+SEARCH_US = US_PER_SECOND  # how long texts are opened for one request
+WORDS_CHARACTERS_MAX = 500
+SENTENCE_CHARACTERS_MAX = 240
+_GOALS_AT_ONCE = 50
+_TURNS_AT_ONCE = 8  # whose texts are held together: one may have megabytes
+_LABEL = 1 << OVERRIDE_FIELDS.index("label")
+_NEWEST_FIRST = Order()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Where the words were said."""
+
+    turn: int | None  # its number, from 1; null where they stand in a title that somebody gave
+    sentence: str  # that holds the most of them
+
+
+class FoundGoal(Goal, frozen=True, kw_only=True):
+    found: Found
+
+
+class FoundGoals(msgspec.Struct, frozen=True, kw_only=True):
+    goals: list[FoundGoal]  # the newest first
+    looked_back_to: str | None  # when the last goal that was looked at began; null where none was
+    next: str | None  # the `cursor` to look further back with; null where there is nothing further
+
+
+class Search(NamedTuple):
+    wanted: Wanted
+    words: str  # all of them must stand in one turn, whatever their case
+    limit: int
+    cursor: Cursor | None = None
+
+
+def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], int]) -> FoundGoals:
+    """At least one goal is looked at, so that whoever looks further gets on."""
+    words, stops_us = asked.words.casefold().split(), clock_us() + SEARCH_US
+    projects = projects_of(reader, scope)
+    found: dict[str, Found] = {}
+    last, is_end = asked.cursor, True
+    for place in _newest_first(reader, scope, Asked(asked.wanted, projects), asked.cursor):
+        if last is not asked.cursor and (len(found) >= asked.limit or clock_us() >= stops_us):
+            is_end = False
+            break
+        if (said := _said_in(reader, scope, place.sub_session_id, words)) is not None:
+            found[place.sub_session_id] = said
+        last = place
+    rows = shown(reader, rows_of(reader, scope, list(found)), projects)
+    return FoundGoals(
+        goals=[FoundGoal(**_fields(row), found=found[row.score_v3_sub_session_id]) for row in rows],
+        looked_back_to=None if last is None else iso(last.started_us),
+        next=None if is_end or last is None else str(last),
+    )
+
+
+def _fields(row: Goal) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__struct_fields__}
+
+
+def _newest_first(reader: Reader, scope: Scope, asked: Asked, cursor: Cursor | None) -> Iterator[Cursor]:
+    while found := places(reader, scope, asked, _NEWEST_FIRST, _GOALS_AT_ONCE, cursor):
+        yield from found
+        cursor = found[-1]
+
+
+def _said_in(reader: Reader, scope: Scope, name: str, words: list[str]) -> Found | None:
+    """In its newest turn that says them, else in the title that a person gave it."""
+    query = (
+        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
+    )
+    turns = list(enumerate(bodies(reader.db, Turn, query, (name,)), 1))[::-1]
+    for some in (turns[at : at + _TURNS_AT_ONCE] for at in range(0, len(turns), _TURNS_AT_ONCE)):
+        texts = _texts(reader, [turn for _, turn in some])
+        for (number, _), (prompt, answer) in zip(some, texts, strict=True):
+            folded = f"{prompt}\n{answer}".casefold()
+            if all(word in folded for word in words):
+                return Found(number, _sentence(f"{prompt}\n{answer}", words))
+    query = "SELECT 1 FROM sub_sessions WHERE sub_session_id = ? AND overridden & ?"
+    if reader.db.execute(query, (name, _LABEL)).fetchone() is None:
+        return None
+    (row,) = rows_of(reader, scope, [name])
+    title = f"{row.title or ''}\n{row.summary or ''}"
+    return Found(None, _sentence(title, words)) if all(word in title.casefold() for word in words) else None
+
+
+def _texts(reader: Reader, turns: list[Turn]) -> list[tuple[str, str]]:
+    """The prompt and the answer of each; empty where there is none, or it has been forgotten."""
+    refs: list[tuple[TextRef | None, TextRef | None]] = [
+        (text_of(turn), None if turn.response_position is None else TextRef(turn.response_position, "response"))
+        for turn in turns
+    ]
+    texts = reader.texts(ref for pair in refs for ref in pair)
+    found = []
+    for turn, (asked, answered) in zip(turns, refs, strict=True):
+        answer = None if answered is None else texts[answered]
+        if answered is not None and answer is None:  # an agent's own log told it, among other words
+            told = response_ref(reader.db, turn)
+            answer = None if told is None else reader.texts([told])[told]
+        found.append(((asked and texts[asked]) or "", answer or ""))
+    return found
+
+
+def _sentence(text: str, words: list[str]) -> str:
+    """Of the text the sentence with the most words, on one line, cut around the first of them."""
+    sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n+", plain(text))]
+    best = max(sentences, key=lambda each: sum(word in each.casefold() for word in words))
+    if len(best) <= SENTENCE_CHARACTERS_MAX:
+        return best
+    at = min((at for word in words if (at := best.casefold().find(word)) >= 0), default=0)
+    start = max(0, min(at - SENTENCE_CHARACTERS_MAX // 3, len(best) - SENTENCE_CHARACTERS_MAX))
+    return f"{'…' if start else ''}{best[start : start + SENTENCE_CHARACTERS_MAX]}…"
