@@ -16,6 +16,7 @@ READS = {
     "POST /v1/insights/report/generate",
     "POST /v1/insights/report/quick",
     "POST /v1/telemetry/per-turn",
+    "POST /v1/score_v3/goals/search",
     "POST /v1/judge/answers",
     "POST /habits/grade",
     "POST /sign-in/provider",
