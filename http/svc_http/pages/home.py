@@ -1,6 +1,5 @@
 """The first page: the verdict, the next habit, what it cost, what is to be said, and what goes on."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -11,22 +10,23 @@ from quart import Response
 
 from aggregates.event import Scope
 from aggregates.scores.grades import Tally
-from aggregates.times import US_PER_DAY, Window, bare_date, midnight_us
-from projections.cost import Cost, CostGroup, CostQuery, cost
+from aggregates.times import US_PER_DAY, Window
+from projections.cost import Cost, CostGroup, CostQuery, cost, period_start
 from projections.reader import Reader
 from projections.scores import skill
 from projections.scores.score import tally
-from projections.scores.throttle import ThrottleSummary, personal_throttle
+from projections.scores.throttle import ThrottleImpact, personal_throttle
 from projections.sub_sessions.goals import Goals, Order, Wanted, goals
 from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
+from svc_http.pages.cost import REQUESTS_MAX
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.habits import next_habit
 from svc_http.pages.mine import questions, stays
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
-from svc_http.pages.words import counted, number, usd
+from svc_http.pages.words import cost_told, number, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
@@ -39,36 +39,28 @@ class _Home(NamedTuple):
     now: Tally
     bars: list[Tally]
     skill: skill.Skill
-    grade: skill.InsightSummary
     cost: Cost
     cost_before: Cost | None
-    lost: ThrottleSummary | None  # None where the time holds more requests than one read may look at
-    lost_before: ThrottleSummary | None
+    lost: ThrottleImpact | None  # None where failures are too many for one read
+    lost_before: ThrottleImpact | None
     undecided: Goals
     live: Goals
 
 
 def _home(reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: ZoneInfo, now_us: int) -> _Home:
     window, before = period.window, period.before
-    unit = "month" if parts.unit == "year" else parts.unit
     going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
     return _Home(
         now=tally(reader, scope, window),
         bars=[tally(reader, scope, each) for each in parts.windows],
         skill=skill.skill(reader, scope, "range", [window]),
-        grade=skill.insight_summary(reader, scope, "range", [window]),
-        cost=cost(reader, scope, CostQuery(window, unit, zone)),
-        cost_before=None if before is None else cost(reader, scope, CostQuery(before, "month", zone)),
-        lost=_lost(reader, scope, window),
-        lost_before=None if before is None else _lost(reader, scope, before),
+        cost=cost(reader, scope, CostQuery(window, parts.unit, zone)),
+        cost_before=None if before is None else cost(reader, scope, CostQuery(before, "outcome", zone)),
+        lost=personal_throttle(reader, scope, window, REQUESTS_MAX),
+        lost_before=None if before is None else personal_throttle(reader, scope, before, REQUESTS_MAX),
         undecided=goals(reader, scope, Wanted(window=window, outcome="undecided"), Order(), UNDECIDED_SHOWN),
         live=goals(reader, scope, going_on, Order(), LIVE_SHOWN),
     )
-
-
-def _lost(reader: Reader, scope: Scope, window: Window) -> ThrottleSummary | None:
-    found = personal_throttle(reader, scope, window)
-    return None if found is None else found.summary
 
 
 @routes("GET /", "Home.")
@@ -77,7 +69,8 @@ async def home(call: BySignIn) -> Response:
     period: Period = asked["period"]
     parts = drawn(period, zone)
     found = await call.read(partial(_home, period=period, parts=parts, zone=zone, now_us=now_us))
-    spent = _in_bars(found.cost.groups, parts, zone)
+    groups = {group.key: group for group in found.cost.groups}
+    spent = [groups.get(period_start(parts.unit, each.start_us, zone)) for each in parts.windows]
     return await call.show(
         "home.html",
         **asked,
@@ -93,31 +86,6 @@ async def home(call: BySignIn) -> Response:
     )
 
 
-class _Spent(NamedTuple):
-    """Of one bar."""
-
-    cost_usd: float
-    requests: int
-    unpriced_requests: int
-
-
-def _in_bars(groups: Sequence[CostGroup], parts: Drawn, zone: ZoneInfo) -> list[_Spent]:
-    """What the goals of each bar cost. Nothing where they are too many for one read."""
-    starts, found = [each.start_us for each in parts.windows], [_Spent(0, 0, 0)] * len(parts.windows)
-    for group in groups:
-        day = bare_date(group.key or "")
-        assert day is not None, "asked for by day, week or month"
-        # A week or a month may begin before the time that is shown.
-        place = max(bisect_right(starts, midnight_us(day, zone)) - 1, 0)
-        before = found[place]
-        found[place] = _Spent(
-            before.cost_usd + (group.known_cost_usd or 0),
-            before.requests + (group.requests or 0),
-            before.unpriced_requests + (group.unpriced_requests or 0),
-        )
-    return found
-
-
 def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
     bars = [
         Bar(
@@ -131,19 +99,13 @@ def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
     return charts.bars(f"Goals by {parts.unit}: reached, not reached, undecided", bars, number)
 
 
-def _cost_chart(spent: Sequence[_Spent], parts: Drawn) -> Markup:
+def _cost_chart(groups: Sequence[CostGroup | None], parts: Drawn) -> Markup:
     """What has a price; a hatched cap where some requests have none."""
-    bars = [
-        Bar(
-            label,
-            (("priced", each.cost_usd),),
-            f"{_of(parts, label)}: {usd(each.cost_usd)} for {counted(each.requests, 'request')}"
-            + (f", {number(each.unpriced_requests)} of them without a price" if each.unpriced_requests else ""),
-            each.unpriced_requests > 0,
-            f"/goals?{query}&sort=cost",
-        )
-        for label, query, each in zip(parts.labels, parts.queries, spent, strict=True)
-    ]
+    bars = []
+    for label, query, of in zip(parts.labels, parts.queries, groups, strict=True):
+        about = f"{_of(parts, label)}: {usd(0) if of is None else cost_told(of)}"
+        known_usd, is_open = (0.0, False) if of is None else (of.known_cost_usd or 0, bool(of.unpriced_requests))
+        bars.append(Bar(label, (("priced", known_usd),), about, is_open, f"/goals?{query}&sort=cost"))
     return charts.bars(f"Cost by {parts.unit}", bars, usd)
 
 
