@@ -37,6 +37,8 @@ COST = {
     "/v1/admin/control/import": "1,000 exchanges, made in the lane",
     PATH: "one tool, within 30 s; a grade of 32 KB in the lane",
     "/habits/grade": "a grade of 32 KB in the lane",
+    "/goals/search": "a second of texts, one search at a time",
+    "/v1/score_v3/goals/search": "a second of texts, one search at a time",
     "/openapi.json": "made once, in the lane",
     "/docs": "made once, in the lane",
     "/health": "a synced write a second, whoever asks",

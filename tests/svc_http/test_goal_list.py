@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, HOUR, SECOND, Log, edit, request, shell
-from tests.svc_http.browsing import ANAS, signs_in, words_of
+from tests.svc_http.browsing import ANAS, press, signs_in, words_of
 from tests.svc_http.house import Answer, Caller, House
 
 HOSTILE = "<img src=x>\u202e'\""
@@ -42,7 +42,7 @@ def api(house: House, api: Caller) -> Caller:
 
 def titles(answer: Answer) -> list[str]:
     assert answer.status == 200, answer
-    return re.findall(r'<a href="/goals/[0-9a-f-]+">[^<]*?(?:page)?(\d|thanks)', answer.body.decode())
+    return re.findall(r'<a href="/goals/[0-9a-f-]+(?:#turn-1)?">[^<]*?(?:page)?(\d|thanks)', answer.body.decode())
 
 
 async def test_tabs_count_every_outcome_and_add_up(api: Caller) -> None:
@@ -93,3 +93,19 @@ async def test_what_does_not_count_says_why(api: Caller) -> None:
     told = words_of(await api.get("/goals?outcome=not_counted"))
     assert "No turn of it does more than navigate. A prompt that asks for something, and an answer, would have" in told
     assert "The last answer was never seen." in words_of(await api.get("/goals?outcome=undecided"))
+
+
+async def test_words_are_found_without_standing_in_an_address(api: Caller) -> None:
+    """With the sentence that has them, and how far back it looked; what narrows the list narrows the search."""
+    page = await press(api, "/goals/search?days=30", words="NAMES with spaces")
+    told = words_of(page)
+    assert titles(page) == ["3"]
+    assert "1 goal; looked back to Mon 27 Jul, 12:00" in told
+    assert "Turn 1: Write a test of src/page3.py for names with spaces." in told
+    assert "spaces" not in str(re.findall(r'(?:href|action)="[^"]*"', page.body.decode()))
+    assert "Nothing found" in words_of(await press(api, "/goals/search?outcome=reached", words="names with spaces"))
+    assert "Nothing found" in words_of(await press(api, "/goals/search", words="(.*)+$ [a-z"))
+    assert (await press(api, "/goals/search?days=7", words=" ")).headers["Location"] == "/goals?days=7"
+    hostile = await press(api, "/goals/search", words=HOSTILE)
+    assert (hostile.status, HOSTILE in hostile.body.decode()) == (200, False)
+    assert (await press(api, "/goals/search", words="x" * 501)).status == 400
