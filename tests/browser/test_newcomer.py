@@ -36,7 +36,10 @@ def test_from_the_first_start_to_a_word_that_counts(browser: Browser) -> None:
         before = _reached(page)
         page.goto("/goals?outcome=reached")
         page.locator(".goals tbody a").first.click()
+        page.get_by_text("Say otherwise").click()
         page.get_by_role("button", name="Not reached").click()
+        page.get_by_role("button", name="Say so").wait_for()
+        assert "/say" not in page.url, "now and then are shown in place"
         assert str(before - 1) in page.locator("tbody").inner_text()
         page.get_by_role("button", name="Say so").click()
         assert "counts from now on" in page.get_by_role("status").inner_text()
@@ -80,6 +83,7 @@ def test_what_an_agent_sends_is_shown_and_never_obeyed(running: Running, page: P
 def test_its_title_is_escaped_where_a_person_wrote_it(page: Page) -> None:
     page.goto("/goals?days=all")
     page.locator(".goals tbody a").last.click()
+    page.get_by_text("Say otherwise").click()
     page.get_by_label("Other title").fill("<b>bold</b> & 'quoted'")
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("button", name="Say so").click()

@@ -12,7 +12,7 @@ from svc_http.pages.markdown import Shown, excerpt, rendered
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
 from tests.svc_http.browsing import ANAS, signs_in, words_of
-from tests.svc_http.house import Answer, Caller, House
+from tests.svc_http.house import Answer, Caller, House, bearer
 
 PAGE_BYTES_MAX = 150_000  # before it is packed
 HOSTILE = [
@@ -152,7 +152,10 @@ async def test_a_goal_at_a_glance(house: House, api: Caller) -> None:
     goal = works(house, [ASK, "Now sort its keys too."])
     page = await api.get(goal)
     text, html = words_of(page), html_of(page)
-    assert "200 tokens in, 40 out, 0 by cache" in text
+    told = (await api.get(f"/v1/score_v3/sub-sessions/{goal[7:]}/turns", bearer())).json
+    used = told["used"]
+    assert f"{used['input_tokens']} tokens in, {used['output_tokens']} out, 0 by cache" in text
+    assert used["input_tokens"] == sum(each["used"]["input_tokens"] for each in told["turns"]) == 200
     assert "reached its goal" in text
     assert "1 change in 1 file · 2 tools · 1 check" in text
     assert "app.py +24 −2" in text
