@@ -7,10 +7,11 @@ missing are named, and what they would tell is unknown.
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_code import REJECTED
 from svc.importing.claude_lines import as_typed
-from svc.importing.copilot import whole_sums
 from svc.importing.exchange import Found, Memory, Reader, ToolCall, TornLine, microseconds, note
 from svc.importing.lines import fitted
 
@@ -36,7 +36,6 @@ CLAUDE_CODE = "claude-code"
 READ_ITSELF = (CLAUDE_CODE, "codex", "gemini", "copilot")
 HEARD = (*READ_ITSELF, "opencode")
 _NO_OTHERS = re.compile(r"[\w-]{16,}")  # a name that no other machine gives to a session
-_EDGE_CHARACTERS = 1_000  # of a tool's result the edges say how it went
 _BUSY_SECONDS = 10.0
 _PARENTS_MAX = 8
 _REPORTED = ("", "reported", "actual")  # any other cost is AgentsView's own reckoning
@@ -70,8 +69,8 @@ class Session(msgspec.Struct, frozen=True):
         return CLAUDE_CODE if self.agent == "claude" else self.agent
 
     @property
-    def begins(self) -> str:
-        return min(filter(None, (self.started_at, self.created_at)), default="1970-01-01")
+    def begins_us(self) -> int:
+        return min(filter(None, map(_known_us, (self.started_at, self.created_at))), default=0)
 
     @property
     def by_agent(self) -> bool:
@@ -91,27 +90,30 @@ class Session(msgspec.Struct, frozen=True):
 
 
 def _table(name: str, needed: str, texts: str, counts: str = "") -> Any:
-    """Rows of a table, with the columns that are read; but for those needed, any may be missing."""
+    """Rows of a table, with the columns that are read; without those needed there are no rows."""
     fields: list[Any] = [(each, str | int) for each in needed.split()]
     fields += [(each, str | None, None) for each in texts.split()]
     return msgspec.defstruct(name, fields + [(each, Count | None, None) for each in counts.split()], frozen=True)
 
 
 Message = _table(
-    *("messages", "id ordinal role content"),
+    *("messages", "session_id id ordinal role content"),
     "dialogue_text timestamp model token_usage claude_message_id claude_request_id source_subtype source_uuid "
     "prompt_source",
     "is_system is_sidechain",
 )
 Call = _table(
-    "tool_calls",
-    "tool_name",
+    *("tool_calls", "message_id tool_name"),
     "category tool_use_id input_json file_path result_content subagent_session_id",
     "call_index",
 )
-Result = _table("tool_result_events", "", "status content timestamp")
+Result = _table(
+    *("tool_result_events", "session_id tool_call_message_ordinal call_index"),
+    "status content timestamp",
+    "event_index",
+)
 Usage = _table(
-    *("usage_events", "id", "source model cost_status occurred_at dedup_key"),
+    *("usage_events", "session_id id", "source model cost_status occurred_at dedup_key"),
     "input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens cost_microdollars",
 )
 _TABLES = {"sessions": Session, **{kind.__name__: kind for kind in (Message, Call, Result, Usage)}}
@@ -123,7 +125,7 @@ class Archive:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.missing: list[TornLine] = []  # columns, by name
-        self._selects: dict[type[msgspec.Struct], str] = {}
+        self._selects: dict[str, str] = {}  # by table, where it can be read
         self.read: dict[str, tuple[object, int]] = {}
         """By session its revision, unless something may go on, and until when it was read."""
         self._known: dict[str, Session] = {}
@@ -132,17 +134,18 @@ class Archive:
             raise NoArchive(f"there is no file {file}: AgentsView makes it, or name another")
         with self.opened() as db:
             for table, kind in _TABLES.items():
-                there = {str(row["name"]) for row in db.execute(f"PRAGMA table_info({table})")}
+                there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
                 fields = msgspec.structs.fields(kind)
                 gone = [field for field in fields if field.name not in there]
-                lacks = f"its table {table} lacks {', '.join(field.name for field in gone)}"
-                if needed := ", ".join(field.name for field in gone if field.required and table in _NEEDED):
+                needed = ", ".join(field.name for field in gone if field.required)
+                if needed and table in _NEEDED:
                     raise NoArchive(f"{file} is no archive of AgentsView: its table {table} lacks {needed}")
                 if gone:
+                    lacks = f"its table {table} lacks {', '.join(field.name for field in gone)}"
                     self.missing.append(TornLine(str(file), 0, f"{lacks}: what they would tell is unknown"))
-                if there:
-                    columns = ", ".join(_column(kind, field.name, field not in gone) for field in fields)
-                    self._selects[kind] = f"SELECT {columns} FROM {table} "
+                if not needed:
+                    columns = ", ".join(field.name for field in fields if field not in gone)
+                    self._selects[table] = f"SELECT {columns} FROM {table} "
             (page_bytes,), (pages,) = (db.execute(f"PRAGMA {told}").fetchone() for told in ("page_size", "page_count"))
             # While a checkpoint is written it may be short for a moment.
             is_short = file.stat().st_size < page_bytes * pages
@@ -162,11 +165,9 @@ class Archive:
             told = f"{self.file} cannot be read as AgentsView's archive: {error}"
             raise NoArchive(f"{told}; name its sessions.db, or let AgentsView mend it") from error
 
-    def rows(
-        self, db: sqlite3.Connection, kind: type[msgspec.Struct], where: str = "", *values: object
-    ) -> Iterator[dict[str, Any]]:
-        if kind in self._selects:
-            yield from map(dict, db.execute(self._selects[kind] + where, values))
+    def rows(self, db: sqlite3.Connection, table: str, where: str = "", *values: object) -> Iterator[dict[str, Any]]:
+        if table in self._selects:
+            yield from map(dict, db.execute(self._selects[table] + where, values))
 
     def chosen(
         self, agent: str | None, since: datetime | None, *, every: bool, quiet_before_us: int
@@ -176,15 +177,15 @@ class Archive:
         Originals stand before what was forked from them, and sub-agents' sessions last.
         """
         with self.opened() as db:
-            found = [msgspec.convert(row, Session, strict=False) for row in self.rows(db, Session)]
-        found.sort(key=lambda each: (each.by_agent, bool(each.parent_session_id), each.begins, each.id))
+            found = [msgspec.convert(row, Session, strict=False) for row in self.rows(db, "sessions")]
+        found.sort(key=lambda each: (each.by_agent, bool(each.parent_session_id), each.begins_us, each.id))
         self._known = {each.id: each for each in found}
         families = ((each.id, each.parent_session_id) for each in found if each.parent_session_id)
         self._family = frozenset(name for family in families for name in family)
         by_agent, from_us = dict[str, list[Found]](), 0 if since is None else int(since.timestamp() * 1_000_000)
         for each in found:
             wanted = agent in (each.agent, each.source) if agent else every or each.source not in READ_ITSELF
-            wanted = wanted and not each.deleted_at and microseconds(each.ended_at or each.begins) >= from_us
+            wanted = wanted and not each.deleted_at and (_known_us(each.ended_at) or each.begins_us) >= from_us
             revision, _ = self.read.get(each.id, (None, 0))
             if wanted and (revision is None or revision != each.transcript_revision):
                 opened = partial(self._open, each, quiet_before_us)
@@ -219,19 +220,17 @@ class SessionReader(Reader):
         super().__init__(Path(session.id), session.id, seen)
         self._archive, self._row, self._session = archive, session, agent_session
         self._source = session.source
-        self._last_us = microseconds(session.begins)  # of what has no time the order alone is known
-        self._sums: list[Any] = []
+        self._last_us = session.begins_us  # of what has no time the order alone is known
         self._tells_usage = False
         self._rows: Callable[..., Iterator[dict[str, Any]]]
 
     def exchanges(self) -> Iterator[Exchange]:
         with self._archive.opened() as db:
             self._rows = partial(self._archive.rows, db)
-            sums = self._rows(Usage, "WHERE session_id = ? ORDER BY id", self._row.id)
-            self._sums = whole_sums([fitted(row, Usage, self.pass_over) for row in sums])
-            told = self._rows(Message, "WHERE session_id = ? AND token_usage LIKE '{%' LIMIT 1", self._row.id)
-            self._tells_usage = bool(self._sums) or any(told)
-            for row in self._rows(Message, "WHERE session_id = ? ORDER BY ordinal", self._row.id):
+            sums = _whole_sums(self._rows("usage_events", "WHERE session_id = ? ORDER BY id", self._row.id))
+            of_it = "WHERE session_id = ? ORDER BY ordinal", self._row.id
+            self._tells_usage = bool(sums) or any(row.get("token_usage") for row in self._rows("messages", *of_it))
+            for row in chain(self._rows("messages", *of_it), sums):
                 self.lines += 1
                 try:
                     self._line(row, self.lines)
@@ -239,12 +238,12 @@ class SessionReader(Reader):
                     self._tear(self.lines, error, row)
                 while self._done:
                     yield self._done.popleft()
-            for each in self._sums:
-                self._sum(each)
             self._cut(finished=False)
             yield from self._done
 
     def _line(self, value: dict[str, Any], number: int) -> None:
+        if "role" not in value:
+            return self._sum(fitted(value, Usage, self.pass_over))
         message = fitted(value, Message, self.pass_over)
         self._timed = bool(message.timestamp)
         at_us = microseconds(message.timestamp) if message.timestamp else self._last_us + 1
@@ -289,22 +288,26 @@ class SessionReader(Reader):
 
     def _worked(self, message: Any, name: str, at_us: int, aside: bool) -> None:
         self._asked(message, name, at_us, aside)
-        rows = list(self._rows(Call, "WHERE message_id = ? ORDER BY call_index, id", message.id))
-        for index, row in enumerate(rows):
-            call = fitted(row, Call, self.pass_over)
+        rows = self._rows("tool_calls", "WHERE message_id = ?", message.id)
+        calls = sorted((fitted(row, Call, self.pass_over) for row in rows), key=lambda each: each.call_index or 0)
+        for index, call in enumerate(calls):
             # Gemini's own reader knows a call by no name.
             named = call.tool_use_id if self._source != "gemini" else None
             call_id = named or f"{GATHERED}{name}:{index}"
             if self._seen.add("call", call_id):
-                place = self._row.id, message.ordinal, call.call_index or 0
-                results = [fitted(each, Result, self.pass_over) for each in self._rows(Result, _OF_CALL, *place)]
+                results = self._results(message.ordinal, call.call_index or 0)
                 self._add(self._called(call, ToolCall(call_id, call.tool_name, {}, at_us + 1 + index, aside), results))
         if not aside:
             said = message.dialogue_text
             if said is None:
                 said = _THOUGHTS.sub("", message.content)
-                said = _CALLED.sub("", said) if rows else said
+                said = _CALLED.sub("", said) if calls else said
             self._said(said, at_us)
+
+    def _results(self, ordinal: int, index: int) -> list[Any]:
+        where = "WHERE session_id = ? AND tool_call_message_ordinal = ? AND call_index = ?"
+        rows = self._rows("tool_result_events", where, self._row.id, ordinal, index)
+        return sorted((fitted(row, Result, self.pass_over) for row in rows), key=lambda each: each.event_index or 0)
 
     def _asked(self, message: Any, name: str, at_us: int, aside: bool) -> None:
         """Its request. Where nothing tells the tokens they are unknown, and so is the cost."""
@@ -355,16 +358,21 @@ class SessionReader(Reader):
         return made
 
 
-_OF_CALL = "WHERE session_id = ? AND tool_call_message_ordinal = ? AND call_index = ? ORDER BY event_index"
+def _known_us(timestamp: str | None) -> int:
+    """Zero where it tells no time."""
+    with suppress(ValueError):
+        return microseconds(timestamp or "")
+    return 0
 
 
-def _column(kind: type[msgspec.Struct], name: str, there: bool) -> str:
-    if not there:
-        return f"NULL AS {name}"
-    if name == "result_content" or (kind is Result and name == "content"):
-        edges = f"substr({name}, 1, {_EDGE_CHARACTERS}) || substr({name}, -{_EDGE_CHARACTERS})"
-        return f"iif(length({name}) > {2 * _EDGE_CHARACTERS}, {edges}, {name}) AS {name}"
-    return name
+def _whole_sums(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is told of each end of Copilot's is of the whole session: the last counts in place of the first."""
+    found: dict[object, dict[str, Any]] = {}
+    for row in rows:
+        name = row.get("model") if row.get("source") == "shutdown" else row["id"]
+        place = found.get(name, row)
+        found[name] = row | {key: place.get(key) for key in ("dedup_key", "occurred_at")}
+    return list(found.values())
 
 
 def default_file() -> Path:

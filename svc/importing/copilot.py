@@ -4,12 +4,10 @@ Requests and calls have the ids that telemetry gives them. Credits are no dollar
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id
@@ -160,16 +158,6 @@ class EventReader(Reader):
             case "session.error":
                 named = data.status_code or STATUSES.get(data.error_type or "") or status_in(data.message)
                 self._add(note("error", line.id, at_us, data.message, status_code=named, **by))
-
-
-def whole_sums(sums: Sequence[Any]) -> list[Any]:
-    """What an archive has of each end is of the whole session: the last counts in place of the first."""
-    found: dict[object, Any] = {}
-    for each in sums:
-        name = each.model if each.source == "shutdown" else each.id
-        first = found.get(name, each)
-        found[name] = replace(each, dedup_key=first.dedup_key, occurred_at=first.occurred_at)
-    return list(found.values())
 
 
 _READ = (

@@ -128,7 +128,10 @@ def test_what_is_told_of_calls_and_of_those_who_work_for_others(file: Path) -> N
     ("script", "lacks"),
     [
         ("ALTER TABLE messages DROP COLUMN dialogue_text", "its table messages lacks dialogue_text: what they would"),
-        ("DROP TABLE usage_events; DROP TABLE tool_result_events", "its table usage_events lacks id, source, model,"),
+        ("DROP TABLE usage_events; DROP TABLE tool_result_events", "its table usage_events lacks session_id, id,"),
+        ("ALTER TABLE tool_calls DROP COLUMN call_index", "its table tool_calls lacks call_index: what they"),
+        ("ALTER TABLE tool_result_events DROP COLUMN event_index", "tool_result_events lacks event_index: what they"),
+        ("UPDATE sessions SET ended_at = 'soon', started_at = 'then'", None),
         ("PRAGMA user_version = 500; ALTER TABLE sessions ADD COLUMN novel TEXT", None),
     ],
 )
