@@ -215,9 +215,8 @@ class TranscriptReader(Reader):
         if known is not None and (refused or told is None or tokens >= told.tokens):
             known.drafts = request.drafts
             self._seen.told[key] = Told(tokens, self._session, at_us, request.drafts[0].record.prompt_id)
-        elif told is not None and tokens > told.tokens:
-            self._done.append(told.again(request))
-            self._seen.told[key] = told._replace(tokens=tokens)
+        else:
+            self._grown(key, request)
         self._at(at_us)
 
     def _prompt_of(self, line: Line) -> str | None:

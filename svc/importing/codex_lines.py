@@ -26,6 +26,9 @@ _ITEMS = (
 _LINES = ("turn_context", "token_usage_record", "compacted")
 
 
+_SECONDS_MAX = 2**32  # of what a call took
+
+
 class HistoryBase(msgspec.Struct, frozen=True):
     thread_id: Id | None = None  # the id of the file that this one goes on from
 
@@ -83,11 +86,6 @@ class Usage(msgspec.Struct, frozen=True):
 class TokenInfo(msgspec.Struct, frozen=True):
     total_token_usage: Usage | None = None
     last_token_usage: Usage | None = None
-
-
-class Duration(msgspec.Struct, frozen=True):
-    secs: Count = 0
-    nanos: Count = 0
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -159,11 +157,10 @@ class Body(msgspec.Struct, frozen=True):
     @property
     def duration_ms(self) -> int | None:
         """In one of two ways the agent writes it; None where it is written in neither."""
-        try:
-            told = msgspec.convert(self.duration, Duration)
-        except msgspec.ValidationError:
-            return None
-        return told.secs * 1000 + told.nanos // 1_000_000
+        match self.duration:
+            case {"secs": int(seconds), "nanos": int(nanos)} if 0 <= seconds < _SECONDS_MAX and nanos >= 0:
+                return seconds * 1000 + nanos // 1_000_000
+        return None
 
     def patched(self, known: ToolInput) -> ToolInput:
         """With the files that were changed: none of them has lines where one does not say its own."""

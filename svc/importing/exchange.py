@@ -115,12 +115,6 @@ class Told(NamedTuple):
     at_us: int
     prompt_id: str | None
 
-    def again(self, request: Note) -> Exchange:
-        """A larger account of it, in the place of the first."""
-        place = {"at_us": self.at_us, "prompt_id": self.prompt_id}
-        drafts = (replace(each, record=replace(each.record, **place)) for each in request.drafts)
-        return Exchange(self.session, drafts=tuple(drafts), last_us=request.at_us)
-
 
 @dataclass(slots=True)
 class Memory:
@@ -222,6 +216,15 @@ class Reader(ABC):
         elif maker not in (CONTEXT, PRINTED):
             former_id = prompt.former_id and f"prompt:{prompt.former_id}"
             self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text, former_id=former_id))
+
+    def _grown(self, name: Hashable, request: Note) -> None:
+        """A larger account of a request that was told before counts in the place of the first."""
+        told = self._seen.told.get(name)
+        if told is not None and request.tokens > told.tokens:
+            place = {"at_us": told.at_us, "prompt_id": told.prompt_id}
+            drafts = tuple(replace(each, record=replace(each.record, **place)) for each in request.drafts)
+            self._done.append(Exchange(told.session, drafts=drafts, last_us=request.at_us))
+            self._seen.told[name] = told._replace(tokens=request.tokens)
 
     def _commanded(self, text: str, name: str, at_us: int) -> bool:
         """Whether it is the program's own command: no model is asked, and no hook tells of it."""
@@ -376,13 +379,10 @@ class Format(NamedTuple):
                 folders.clear()  # linked from elsewhere, or from within itself
                 continue
             seen.add((status.st_dev, status.st_ino))
-            found += [file for name in names if self.is_transcript(file := Path(place, name)) and _is_file(file)]
+            files = [file for name in names if self.is_transcript(file := Path(place, name))]
+            # A pipe would be waited for; what may not be read says so when it is opened.
+            found += [file for file in files if os.path.isfile(file) or not os.access(file, os.R_OK)]
         return found + [Path(error.filename) for error in denied]
-
-
-def _is_file(file: Path) -> bool:
-    """Whether it is one, or says when opened why it cannot be read; a pipe would be waited for."""
-    return os.path.isfile(file) or not os.access(file, os.R_OK)
 
 
 def by_beginning(file: Path) -> tuple[int, bool, int]:

@@ -119,10 +119,8 @@ class SessionReader(Reader):
             self._messages[message.id] = message, item
             self._at(at_us)
         if not self._seen.add("message", message.id):
-            before, asked = self._seen.told.get(message.id), self._request(message)
-            if before is not None and asked is not None and asked.tokens > before.tokens:
-                self._done.append(before.again(asked))
-                self._seen.told[message.id] = before._replace(tokens=asked.tokens)
+            if (asked := self._request(message)) is not None:
+                self._grown(message.id, asked)
             return
         match message.type:
             case "user" if not self._of_sub_agent:
