@@ -1,16 +1,28 @@
 """The bundled sample transcripts."""
 
+import html
+import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
+import httpx
 import pytest
 
 from aggregates.telemetry.draft import Exchange
 from svc.cli.demo import write_transcripts
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
+from svc_http.pages.words import HABITS
+from tests.support.process import environment
 
+PAGES = ("", "goals", "habits", "cost")
+FIGURES = (
+    r"(\d+ of \d+ decided goals reached; \d+ undecided: the rate may be \d+–\d+ %\.).*: (\$[\d.]+) for \d+ goals\."
+    r".* (\d+) goals of the last 30 days: (\d+) reached, (\d+) undecided"
+)
 WEDNESDAY_NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -74,3 +86,44 @@ def test_sessions_that_are_moved_stay_apart_and_in_their_order(tmp_path: Path) -
     planned = exchanges(written(tmp_path / "planned", MONDAY + timedelta(days=6))["Ben"])
     assert max(each.last_us for each in moved) < microseconds(MONDAY)
     assert in_time(moved) == in_time(planned)
+
+
+def _words(page: str) -> str:
+    shown = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(shown).split())
+
+
+def _looked_at(demo: "subprocess.Popen[str]") -> tuple[str, list[str]]:
+    """What it prints up to its links, and the pages behind the first of them, which works once."""
+    told = ""
+    while "\nBen  http" not in told:
+        line = demo.stdout.readline() if demo.stdout else ""
+        assert line, "it ended before its links"
+        told += line
+    api, token = re.findall(r"^Ana  (\S+)/open/(\S+)$", told, re.MULTILINE)[0]
+    with httpx.Client(base_url=api, headers={"Origin": api}) as browser:
+        opened = [browser.post(f"/open/{token}").status_code for _ in range(2)]
+        pages = [_words(browser.get(f"/{name}").text) for name in PAGES]
+    assert (opened[0] < 400, opened[1] >= 400) == (True, True)
+    return told, pages
+
+
+@pytest.mark.process
+def test_it_prints_what_its_pages_show_and_links_to_them() -> None:
+    """The verdict, the cost, the counts and the rate of each habit; a link signs its developer in once."""
+    command = [sys.executable, "-m", "svc", "demo", "--keep"]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            told, pages = _looked_at(demo)
+        finally:
+            demo.terminate()
+    assert demo.returncode == 0
+    home, goals, habits, cost = pages
+    ana = " ".join(told.partition("Ben")[0].split())
+    verdict, spent, begun, reached, undecided = re.findall(FIGURES, ana)[0]
+    assert verdict in home
+    assert (f"Cost {spent}" in home, f"{spent}" in cost) == (True, True)
+    assert f"all {begun} reached {reached} undecided {undecided}" in goals
+    rates = re.findall(r"about \d+ % of \d+", ana)
+    assert len(rates) == len(HABITS)
+    assert [each for each in rates if each not in habits] == []
