@@ -25,6 +25,7 @@ from aggregates.ids import plain
 from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
 from projections.cost import CostBy
 from projections.sub_sessions.rows import GoalOutcome
+from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey, Query
@@ -43,7 +44,8 @@ NOTE = _WORDS["note"]
 Found = dict[str, Any]
 Asker = Context[Any, Any]
 Ask = Callable[[Asker, str, dict[str, object]], Awaitable[Any]]
-"""What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
+"""What a route of the API answers to the person who asks in this request; to a POST the query is its body. Raises
+`ToolError`."""
 Grade = Callable[[Asker, str], Awaitable[PromptGrade]]
 Days = Annotated[int | str, Field(description="The last so many days; or `all`, or a month as 2026-03.")]
 Limit = Annotated[int, Field(ge=1, le=GOALS_MAX)]
@@ -53,8 +55,12 @@ _PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 _CALL = "svc.call"  # where a message bears whose request it is
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")
 _MESSAGE = Plain("application/json", {"type": "object"})
+SEARCH = f"{_V3}/goals/search"
 _ROUTES = {
-    route.path: route for family in (scores, goals, sub_sessions) for route in family.routes if route.method == "GET"
+    route.path: route
+    for family in (scores, goals, sub_sessions)
+    for route in family.routes
+    if route.method == "GET" or route.path == SEARCH
 }
 _PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 
@@ -102,12 +108,19 @@ class _Tools:
         return chosen(await self._ask(ctx, f"{_V3}/today-summary", {} if date is None else {"date": date}), "day")
 
     async def my_goals(
-        self, ctx: Asker, limit: Limit = 10, days: Days = "all", outcome: GoalOutcome | None = None
+        self,
+        ctx: Asker,
+        limit: Limit = 10,
+        days: Days = "all",
+        outcome: GoalOutcome | None = None,
+        words: Annotated[str | None, Field(max_length=WORDS_CHARACTERS_MAX)] = None,
     ) -> Found:
-        """The caller's goals, the newest first: how each came out, and how many came out how."""
+        """The caller's goals, the newest first: how each came out, and how many came out how. With words: those in
+        which all of them were said, as far back as a second leads."""
         query = await self._span(ctx, days) | {"limit": limit} | ({"outcome": outcome} if outcome else {})
-        found = await self._ask(ctx, f"{_V3}/goals", query)
-        return {**chosen(found, "goals"), "goals": [chosen(each, "goal") for each in found["goals"]]}
+        found = await self._ask(ctx, *((SEARCH, {**query, "words": words}) if words else (f"{_V3}/goals", query)))
+        told = chosen(found, "found" if words else "goals")
+        return {**told, "goals": [chosen(each, "goal") for each in found["goals"]]}
 
     async def explain_goal(self, ctx: Asker, id: Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{8,36}$")]) -> Found:
         """Why a goal of the caller is judged as it is. The id is one that my_goals gives, or its first 8 characters."""
@@ -233,10 +246,12 @@ class _Question(ByKey, frozen=True):
 async def _ask(ctx: Asker, path: str, query: dict[str, object]) -> Any:
     sender = _sender(ctx)
     name, texts = _PATHS.match(path)
-    asked = MultiDict({of: str(value) for of, value in query.items()})
+    asked, route = MultiDict({of: str(value) for of, value in query.items()}), _ROUTES[name]
     question = _Question(sender.service, sender.request, sender.body, sender.caller, asked)
     try:
-        ids = await path_ids(question, {}, texts)
-        return msgspec.to_builtins(await _ROUTES[name].handler(question, **ids))
+        values: Found = await path_ids(question, {}, texts)
+        if route.body is not None:
+            values = {"body": msgspec.convert(query, route.body)}
+        return msgspec.to_builtins(await route.handler(question, **values))
     except (HttpError, Unavailable) as error:
         raise ToolError(error.told if isinstance(error, Unavailable) else error.message) from error

@@ -19,26 +19,12 @@ from svc.cli.asking import V3, Asking, Span, ask, asked_span, over_time
 from svc.cli.common import WIDE_COLUMNS, Shown, print_json, run, show_table
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server
-from svc_http.pages.words import (
-    HABITS,
-    KINDS,
-    STATES,
-    UNKNOWN,
-    bounded,
-    cost_told,
-    counted,
-    plainly,
-    rate_told,
-    reason_of,
-    short_day,
-    titled,
-    tokens,
-    usd,
-)
-from svc_http.pages.words import kind as kind_named
+from svc_http.pages import words as wording
+from svc_http.pages.words import HABITS, KINDS, STATES, UNKNOWN, counted
 
 GOALS_SHOWN = 20
 GOALS_MAX = 200
+FOUND_MAX = 50  # of a search
 DEAREST_SHOWN = 5
 ID_CHARACTERS = 8  # so many of an id are shown, and name it everywhere
 NEWEST = "newest"
@@ -93,7 +79,7 @@ def score_told(figures: Found, time: str) -> str:
         from aggregates.scores.grades import Interval
 
         fits = figures["interval"] and Interval(**figures["interval"])
-        return rate_told(figures["crushed_count"], figures["decided_count"], figures["undecided_count"], fits)
+        return wording.rate_told(figures["crushed_count"], figures["decided_count"], figures["undecided_count"], fits)
     newest = figures.get("newest_at")
     none = f"{time[0].upper()}{time[1:]}: no goal counts"
     return NO_GOAL if newest is None else f"{none}; your newest work is of {newest[:10]}: svc goals --days all"
@@ -104,7 +90,7 @@ def score_told(figures: Found, time: str) -> str:
 @click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"{', '.join(KINDS)}.")
 @click.option("--agent", metavar="NAME", help="Worked on with this agent.")
 @click.option("--project", metavar="NAME", help="Of this project; unknown where nothing told it.")
-@click.option("--words", metavar="WORDS", help="Whose texts hold all of them; the newest are looked through first.")
+@click.option("--words", metavar="WORDS", help="In which all of them were said; the newest first.")
 @click.option("--sort", type=click.Choice(_SORTS), default=_SORTS[0], show_default=True, help="The most first.")
 @click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
 @over_time
@@ -117,24 +103,25 @@ def goals(
         found = ask(server, f"{V3}/goals", sort=sort, **wanted)
     else:
         body = {name: value for name, value in wanted.items() if value is not None}
-        found = ask(server, f"{V3}/goals/search", {**body, "words": words})
+        found = ask(server, f"{V3}/goals/search", {**body, "limit": min(limit, FOUND_MAX), "words": words})
     if as_json:
         return print_json(found)
-    console = Shown(highlight=False, soft_wrap=True)
     if found["goals"]:
         show_goals(found["goals"], span.zone)
     else:
-        console.print("No such goal: --days all looks at all of them.")
-    console.print(counts_told(found, span.told), style="dim")
-    if words is not None:
-        console.print(f"Looked back to {found['looked_back_to']}.", style="dim")
+        Shown().print("No such goal: --days all looks at all of them.")
+    Shown(highlight=False, soft_wrap=True).print(listed_told(found, span), style="dim")
 
 
-def counts_told(found: Found, time: str) -> str:
+def listed_told(found: Found, span: Span) -> str:
+    """How many goals there are, and how each came out; of a search, how far back it looked."""
+    if "looked_back_to" in found:
+        further = "; --to looks further back" if found["next"] else ""
+        return f"Looked back to {wording.day(found['looked_back_to'], span.zone)}{further}."
     if found["counts"] is None:
-        return f"More goals than are counted, of {time}."
+        return f"More goals than are counted, of {span.told}."
     told = ", ".join(f"{number} {STATES[outcome]}" for outcome, number in found["counts"].items() if number)
-    return f"{counted(found['begun'], 'goal')} of {time}" + (f": {told}" if told else "")
+    return f"{counted(found['begun'], 'goal')} of {span.told}" + (f": {told}" if told else "")
 
 
 def show_goals(found: Sequence[Found], zone: tzinfo) -> None:
@@ -147,13 +134,14 @@ def show_goals(found: Sequence[Found], zone: tzinfo) -> None:
         table.add_column(name, no_wrap=True, justify="right" if name == "cost" else "left")
     table.add_column("goal")
     for each in found:
-        began = short_day(each["started_at"], zone, datetime.now(zone).year)
+        began = wording.short_day(each["started_at"], zone, datetime.now(zone).year)
         style = _STYLES.get(each["outcome"], "yellow")
         row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", cost_of(each)]
         if more:
             project = each["project"]["name"] if each["project"] else ""
-            row += [kind_named(each["kind_told"]), each["grade_told"] or UNKNOWN, escape(project)]
-        table.add_row(*row, Text(plain(_title(each)), no_wrap=True, overflow="ellipsis"))
+            row += [wording.kind(each["kind_told"]), each["grade_told"] or UNKNOWN, escape(project)]
+        said = f"“{each['found']['sentence']}”" if "found" in each else _title(each)
+        table.add_row(*row, Text(plain(said), no_wrap=True, overflow="ellipsis"))
     console.width = min(width, Shown(width=WIDE_COLUMNS).measure(table).maximum)
     console.print(table)
 
@@ -164,11 +152,11 @@ def goal_id(goal: Found) -> str:
 
 def cost_of(goal: Found) -> str:
     cost = goal["cost_usd"]
-    return UNKNOWN if cost is None else _DOUBTS.get(goal["cost_kind"], "") + usd(cost)
+    return UNKNOWN if cost is None else _DOUBTS.get(goal["cost_kind"], "") + wording.usd(cost)
 
 
 def _title(goal: Found) -> str:
-    return titled(goal["title"], goal["summary"], goal["title_source"]) if goal["title"] else ""
+    return wording.titled(goal["title"], goal["summary"], goal["title_source"]) if goal["title"] else ""
 
 
 def chosen_goal(server: Server, named: str) -> Found:
@@ -236,12 +224,12 @@ def evidence_of(part: Found) -> Iterator[str]:
 def lines_of(part: Found) -> Iterator[str]:
     for line in (*part["text"], *part["not_observed"]):
         if "`kept`" not in line:  # names a field of the JSON
-            yield plainly(line, UTC)
+            yield wording.plainly(line, UTC)
     yield from evidence_of(part)
     for habit, said in part.get("booleans", {}).items():
         sign = f"{'?' if said['unsure'] else '✓' if said['earned'] else '✗'} {said['likely']}:"
         quoted = f"“{said['quote']}”" if said["quote"] else ""
-        reason = " ".join(part for part in (reason_of(said["what"], habit), quoted) if part)
+        reason = " ".join(part for part in (wording.reason_of(said["what"], habit), quoted) if part)
         advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
         yield f"{sign} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
 
@@ -314,22 +302,22 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     console, total = Shown(highlight=False, soft_wrap=True), found["total"]
     if found["is_partial"]:
         return console.print(f"More goals than one read may sum up, of {span.told}: ask for a shorter time.")
-    spent = f"[bold]{cost_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
+    spent = f"[bold]{wording.cost_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
     console.print(f"{span.told[0].upper()}{span.told[1:]}: {spent}.")
     if found["not_reached"]["goals"]:
-        console.print(f"{cost_told(found['not_reached'])} of it went to goals not reached, or repeated.")
+        console.print(f"{wording.cost_told(found['not_reached'])} of it went to goals not reached, or repeated.")
     rows = []
     for each in found["groups"]:
         name = STATES.get(each["key"], each["name"]) if by == "outcome" else each["name"]
         unpriced = each["unpriced_requests"]
-        row = name or "unknown", str(each["goals"]), tokens(each["total_tokens"]), cost_told(each)
+        row = name or "unknown", str(each["goals"]), wording.tokens(each["total_tokens"]), wording.cost_told(each)
         rows.append((*row, f"{unpriced:,} requests" if unpriced else ""))
     if rows:
         show_table((by, "goals", "tokens", "cost", "without a price"), rows)
     for place, each in enumerate(found["dearest"][:DEAREST_SHOWN]):
         if not place:
             console.print("The dearest goals:", style="bold")
-        spent = bounded(each["cost_usd"], each["unpriced_requests"], 0)
+        spent = wording.bounded(each["cost_usd"], each["unpriced_requests"], 0)
         console.print(f"  {goal_id(each)}  {spent:>9}  {escape(each['title'] or '')}", no_wrap=True)
     if total["unpriced_requests"]:
         console.print("A cost was more than is known where requests have no price.", style="yellow")
@@ -343,7 +331,7 @@ def mcp(server: Server) -> None:
     try:
         from mcp.server.mcpserver.exceptions import ToolError
 
-        from svc_http.tools import build
+        from svc_http.tools import SEARCH, build
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
@@ -359,7 +347,8 @@ def mcp(server: Server) -> None:
     async def asked(_ctx: Any, path: str, query: dict[str, object]) -> Any:
         async with one_at_a_time:
             try:
-                return await anyio.to_thread.run_sync(lambda: ask(server, path, **query))
+                body = query if path == SEARCH else None
+                return await anyio.to_thread.run_sync(lambda: ask(server, path, body, **({} if body else query)))
             except (KeyRefused, NotAnswered) as error:
                 raise ToolError(str(error)) from error
 

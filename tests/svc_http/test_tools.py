@@ -104,6 +104,10 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
         assert (missing.is_error, "of yours" in str(missing.content)) == (True, True)
         assert (await client.call_tool("my_goals", {"limit": 5_000})).is_error
         assert "There is no time “ever”" in str((await client.call_tool("my_cost", {"days": "ever"})).content)
+        for words, goals in (("MALLORY key", 1), ("no such words", 0)):
+            searched = await client.call_tool("my_goals", {"words": words})
+            assert searched.is_error is not True, searched.content
+            assert len((searched.structured_content or {})["goals"]) == goals
         none = await client.call_tool("my_goals", {"days": "2020-02", "outcome": "reached"})
         assert (none.structured_content or {})["begun"] == 0
         assert not (await client.call_tool("my_goals", {"limit": 1})).is_error

@@ -126,6 +126,10 @@ def test_a_list_of_goals_is_narrowed_and_sorted(ana: tuple[Server, str]) -> None
     costs = [each["cost_usd"] for each in listed(ana, *TIME, "--sort", "cost")]
     assert costs == sorted(costs, reverse=True)
     assert "No such goal" in told(ana, "goals", "--month", "2020-02")
+    found = listed(ana, *TIME, "--words", "CURSOR offset")
+    assert 0 < len(found) < len(every)
+    shown = told(ana, "goals", *TIME, "--words", "CURSOR offset")
+    assert (found[0]["found"]["sentence"] in shown, "Looked back to 2 " in shown) == (True, True)
     assert f"{len(every)} goals of all time: " in told(ana, "goals", *TIME)
 
 
