@@ -18,11 +18,10 @@ from projections.sub_sessions.rows import (
     WHOLE_TOKENS,
     GoalOutcome,
     SubSessionRow,
-    owned,
     select,
 )
 
-ROWS_MAX = 200_000  # of a range so many goals are counted, the newest: each costs about a microsecond
+ROWS_MAX = 50_000  # of a range so many goals are counted, the newest: each costs some three microseconds
 Sort = Literal["started", "duration", "cost", "tokens", "grade", "turns"]
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
 """Whether a cost may have been more, or less, or either."""
@@ -129,6 +128,12 @@ class Cursor(NamedTuple):
         return "~".join(map(str, self))
 
 
+_MINE = (  # nothing but what an index holds is looked at
+    "FROM bookmark b CROSS JOIN sub_sessions s WHERE b.id = 1 "
+    f"AND s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE}"
+)
+
+
 class Tallied(NamedTuple):
     """Goals that are alike in whatever is filtered by."""
 
@@ -192,7 +197,7 @@ class Asked:
             "s.overridden <> 0": wanted.overridden,
             f"{told} <> :is_unknown": wanted.project is not None,
         }
-        return IN_RANGE + "".join(f"AND {condition} " for condition, is_asked in asked.items() if is_asked)
+        return "".join(f"AND {condition} " for condition, is_asked in asked.items() if is_asked)
 
     @property
     def values(self) -> dict[str, object]:
@@ -203,11 +208,11 @@ class Asked:
 
 def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[Tallied], Window]:
     """With the range that was looked at: a part of the one asked for, where that holds too many goals."""
-    last = f"SELECT s.started_us {owned()}{IN_RANGE}ORDER BY s.started_us DESC LIMIT 1 OFFSET :most"
+    last = f"SELECT s.started_us {_MINE}ORDER BY s.started_us DESC LIMIT 1 OFFSET :most"
     beyond = reader.db.execute(last, bound(scope, window, most=ROWS_MAX)).fetchone()
     looked_at = window if beyond is None else Window(beyond[0] + 1, window.end_us)
     alike = "s.intent, s.agent, s.folder, s.overridden <> 0"
-    query = f"SELECT {OUTCOME}, {alike}, count(*) {owned()}{IN_RANGE}GROUP BY 1, 2, 3, 4, 5"
+    query = f"SELECT {OUTCOME}, {alike}, count(*) {_MINE}GROUP BY 1, 2, 3, 4, 5"
     return [Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
 
 
@@ -221,14 +226,16 @@ def places(reader: Reader, scope: Scope, asked: Asked, order: Order, limit: int,
     where = asked.where + ("" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) ")
     at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
     ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
-    query = f"SELECT {place} {owned()}{where}ORDER BY {ordered} LIMIT :limit"
+    query = f"SELECT {place} {_MINE}{where}ORDER BY {ordered} LIMIT :limit"
     values = bound(scope, asked.wanted.window, limit=limit, **asked.values, **at)
     return [Cursor(*row) for row in reader.db.execute(query, values)]
 
 
 def rows_of(reader: Reader, scope: Scope, ids: list[str]) -> list[SubSessionRow]:
     """In the order of their ids."""
-    found = select(reader, scope, "AND s.sub_session_id IN (SELECT value FROM json_each(:ids))", ids=json_array(ids))
+    # By their places: SQLite would look through all of the developer's for a list of ids.
+    named = "SELECT rowid FROM sub_sessions WHERE sub_session_id IN (SELECT value FROM json_each(:ids))"
+    found = select(reader, scope, f"AND s.rowid IN ({named})", ids=json_array(ids))
     order = {name: place for place, name in enumerate(ids)}
     return sorted(found, key=lambda row: order[row.sub_session_id])
 
