@@ -76,7 +76,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     tool: str | None = None
     call_id: str | None = None
     ok: bool | None = None
-    path: Span | None = None
+    path: Span | None = None  # of a tool call; of a prompt the folder that it was typed in
     command: Span | None = None
     input_digest: int | None = None  # keyed digest of the tool's name and input, to see identical calls
     lines_added: int | None = None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from aggregates.records.record import LABEL_CHARACTERS_MAX, RecordKind
 from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
 from aggregates.telemetry import otlp
-from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, cache_writes, inside, terms
+from aggregates.telemetry.draft import CWD_CHARACTERS_MAX, Reader, RecordDraft, SourceEvent, cache_writes, inside, terms
 from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text, usd_nano
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
@@ -332,6 +332,17 @@ def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     if spoken.readers:
         event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
     return event.other() if reader is None else reader(event)
+
+
+_FOLDERS = ("process.working_directory", "cwd", "workspace.host_paths")
+"""OpenTelemetry's own name, which one may set for any agent; Codex's; and those of Claude Code's app."""
+
+
+def folder_of(attributes: Attributes, resource: Attributes) -> str | None:
+    """The folder that an agent works in, where it tells one, or several of which this is the first."""
+    told = (place.get(key) for place in (attributes, resource) for key in _FOLDERS)
+    first = (each[0] if isinstance(each, list) and each else each for each in told)
+    return next((each[:CWD_CHARACTERS_MAX] for each in first if isinstance(each, str) and each.strip()), None)
 
 
 def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:

@@ -189,6 +189,7 @@ class SourceEvent(msgspec.Struct):
     root: bool = False
     leaf: bool = True  # whether no other span of its kind in the export is a part of this one
     message: str | None = None  # of its status
+    folder: str | None = None  # that the agent works in
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""
@@ -208,7 +209,7 @@ class SourceEvent(msgspec.Struct):
         if kind == "prompt" and words:
             words = own_words(words) or words
             kind = "other" if is_for_shell(words) else kind
-        return [RecordDraft(self.record(kind, **fields), words)]
+        return [RecordDraft(self.record(kind, **fields), words, self.folder if kind == "prompt" else None)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
         return self.only("prompt", words=self.said(*keys))

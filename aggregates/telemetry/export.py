@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from aggregates import REVIEW_MARK
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp, spans
-from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
+from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, folder_of, log_drafts, session_of, spawned
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, command_of
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
@@ -135,6 +135,7 @@ class Export:
             name=event_name,
             attributes=attributes,
             trace_id=str(record.trace_id) if record.trace_id else None,
+            folder=folder_of(attributes, context.resource),
         )
         started = spawned(attributes) if agent == "codex" else None
         self._heard(agent, context)
@@ -161,6 +162,7 @@ class Export:
             root=link.parent_id is None,
             leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
+            folder=folder_of(attributes, context.resource),
         )
         reader = spans.span_reader(agent, attributes)
         started = spans.helped_in(attributes) if reader is spans.ai_sdk else None

@@ -73,6 +73,7 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     lines_removed: int = 0  # of a `lines` observation
     lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
     upper_bound: bool = False  # whether a discount is told that could not be taken off
+    folder: int | None = None  # the keyed digest of that in which a prompt was typed
 
 
 SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
@@ -106,7 +107,7 @@ class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
 
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
-    text = cut(words, record.text)
+    text, folder = cut(words, record.text), cut(words, record.path) if record.kind == "prompt" else None
     prompt = response = digest = None
     if text is not None and record.kind in ("prompt", "response"):
         from aggregates.reading.reading import read_prompt, read_response, text_digest  # late: with the first text
@@ -124,6 +125,7 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
         prompt=prompt,
         response=response,
         text_digest=digest,
+        folder=None if folder is None else digester.number(folder),
     )
 
 

@@ -103,7 +103,7 @@ def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured
         agent=event.source.removesuffix(captures.TRANSCRIPT_SUFFIX),
     )
     if event.cwd_digest is not None:
-        rows.folders.append((*owner(event.scope), event.cwd_digest, position))
+        rows.folders.append((*owner(event.scope), event.cwd_digest, position, None, None))
     tables.add_capture(rows, event.agent_session_id, capture)
 
 

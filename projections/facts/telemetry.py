@@ -115,11 +115,15 @@ def _observe(
             host_prompt_id=prompt_id,
             text_digest=seen.text_digest,
             reading=seen.prompt,
+            cwd_digest=seen.folder,
             words_start=0 if seen.text is None else seen.text.start,
             sent_again=record.request_id,
             agent=batch.agent,
         )
         add_capture(rows, session, capture)
+        if seen.folder is not None and record.path is not None:
+            place = batch.position, record.path.start, record.path.end
+            rows.folders.append((batch.organization_id, batch.developer_id, seen.folder, *place))
     return prompt_id
 
 

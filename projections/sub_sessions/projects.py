@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from aggregates.event import Scope
+from aggregates.event import Scope, Span
 from aggregates.ids import plain
 from projections.reader import Reader, TextRef, bound
 
@@ -58,10 +58,15 @@ class Projects:
 
 def projects_of(reader: Reader, scope: Scope) -> Projects:
     query = (
-        "SELECT digest, position FROM folders WHERE organization_id = :organization AND developer_id = :developer "
+        "SELECT digest, position, path_start, path_end FROM folders "
+        "WHERE organization_id = :organization AND developer_id = :developer "
         "ORDER BY position DESC LIMIT :limit"
     )
-    places = {folder: TextRef(at, "cwd") for folder, at in reader.db.execute(query, bound(scope, limit=FOLDERS_MAX))}
+    rows = reader.db.execute(query, bound(scope, limit=FOLDERS_MAX))
+    places = {
+        folder: TextRef(at, "cwd") if end is None else TextRef(at, "words", Span(start, end))
+        for folder, at, start, end in rows
+    }
     texts = reader.texts(places.values())
     return Projects({folder: path for folder, ref in places.items() if (path := path_of(texts[ref]))})
 

@@ -15,7 +15,7 @@ from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id, Record
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import counted_lines
-from aggregates.telemetry.draft import RecordDraft, TypedPrompt, inside, status_in, tool_draft
+from aggregates.telemetry.draft import CWD_CHARACTERS_MAX, RecordDraft, TypedPrompt, inside, status_in, tool_draft
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Note, Reader, Timed, Told, microseconds, note, text_in
@@ -79,6 +79,7 @@ class SessionReader(Reader):
         self._nested = self._of_sub_agent = _is_nested(file)
         if self._nested:
             self._session = file.parent.name
+        self._cwd = _folder_of(file)
         self._messages: dict[str, tuple[Message, Note]] = {}
         """The model's, of the open exchange; any of them may come again."""
 
@@ -129,7 +130,7 @@ class SessionReader(Reader):
                 text = message.text if not typed or typed.startswith("/") else typed
                 told_itself = text == _CONTINUED and at_us - self._open.last_us < _CONTINUED_WITHIN_US
                 if text.strip() and not text.startswith(_TOLD_ITSELF) and not told_itself:
-                    self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us))
+                    self._ask(TypedPrompt(f"gemini:{message.id}", own_words(text) or text, at_us, cwd=self._cwd))
             case "gemini":
                 item = Note(at_us, [])
                 self._begin(item)
@@ -184,6 +185,18 @@ class SessionReader(Reader):
             sidechain=self._of_sub_agent,
         )
         return tool_draft(record, ok, replace(known, key=None) if rejected else known, counted)
+
+
+def _folder_of(file: Path) -> str | None:
+    """Where the agent was started; before 2026 it noted nothing but a digest of it."""
+    noted = file.parent.parent / ".project_root"
+    try:
+        if not noted.is_file():
+            return None
+        with noted.open(errors="replace") as told:
+            return told.read(CWD_CHARACTERS_MAX).strip() or None
+    except OSError:
+        return None
 
 
 def _is_nested(file: Path) -> bool:

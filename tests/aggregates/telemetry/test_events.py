@@ -10,8 +10,9 @@ import pytest
 from aggregates.capture.events import CaptureRecords
 from aggregates.event import Words, cut
 from aggregates.records.record import Record
-from aggregates.telemetry.agents import called
+from aggregates.telemetry.agents import called, folder_of
 from aggregates.telemetry.batches import Sender, steps
+from aggregates.telemetry.draft import CWD_CHARACTERS_MAX
 from aggregates.telemetry.outcomes import EDGE_CHARACTERS_MAX, ToolOutcome, tool_outcome
 from aggregates.turns.turn import observe, sum_work
 from svc.importing.claude_code import TranscriptReader
@@ -67,6 +68,29 @@ def test_what_an_event_tells(agent: str, line: str) -> None:
     made, service = MADE[agent]
     found = taken(logs(made(event, sent), service=service))
     assert (found.shown, found.commands[0].source) == (shown.split(" | "), agent)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "resource", "folder"),
+    [
+        ({}, {}, None),
+        ({"workspace.host_paths": ["/home/ana/shop", "/home/ana/site"]}, {}, "/home/ana/shop"),
+        ({"cwd": " "}, {"process.working_directory": "/home/ana/shop"}, "/home/ana/shop"),
+        ({"cwd": 5, "workspace.host_paths": []}, {"process.working_directory": ["", "/x"]}, None),
+        ({"cwd": "/\u202ex<b>" + "y" * 100_000}, {}, ("/\u202ex<b>" + "y" * 100_000)[:CWD_CHARACTERS_MAX]),
+    ],
+)
+def test_the_folder_that_an_agent_works_in_is_told_by_an_event_or_above_it(
+    attributes: dict[str, Any], resource: dict[str, Any], folder: str | None
+) -> None:
+    assert folder_of(attributes, resource) == folder
+
+
+def test_a_prompt_keeps_the_folder_among_its_words() -> None:
+    told = {"prompt": "go", "cwd": "/home/ana/shop"}
+    found = taken(logs(claude("user_prompt", told)))
+    assert isinstance(found.commands[0], CaptureRecords)
+    assert cut(Words(found.commands[0].words), found.only.path) == "/home/ana/shop"
 
 
 # --- Claude Code ------------------------------------------------------------------------------------------

@@ -96,6 +96,15 @@ def test_goals_bear_their_project_and_what_nothing_told_is_unknown() -> None:
     assert goals(views, BEN, Wanted(window=ALWAYS, project="shop"), Order(), 50).begun == 0
 
 
+def test_telemetry_tells_the_folder_of_a_prompt_as_captures_do() -> None:
+    log = Log()
+    log.records("t", {"kind": "prompt", "at_us": MONDAY, "text": "Where is it?", "path": "/a/shop"})
+    facts = log.claim("t").facts
+    (goal,) = goals(reader(project(facts), facts), ANA, Wanted(window=ALWAYS), Order(), 50).goals
+    assert goal.project is not None
+    assert goal.project.name == "shop"
+
+
 def test_a_path_that_was_forgotten_names_nothing() -> None:
     facts = told()
     kept = project(facts)

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aggregates.capture.events import PromptCaptured
 from tests.support import imported
 from tests.support.chats import SESSION, call, document, exchange, lines, said, user, write
 from tests.support.imported import Actor, captured
@@ -35,6 +36,17 @@ async def test_a_document_that_was_carried_on_as_lines_counts_once(tmp_path: Pat
     second = await run(tmp_path, actor)
     assert (second.prompts, second.requests, second.known) == (2, 6, first.created)
     assert (await run(tmp_path, actor)).created == 0
+
+
+async def test_the_folder_is_where_the_agent_notes_it(tmp_path: Path) -> None:
+    """Older ones noted none."""
+    for noted in (None, "/home/ana/shop\n"):
+        actor, file = Actor(), write(tmp_path, lines(*exchange(10)))
+        if noted is not None:
+            (file.parent.parent / ".project_root").write_text(noted)
+        await run(tmp_path, actor)
+        (asked,) = (each for each in actor.events if isinstance(each, PromptCaptured))
+        assert (asked.cwd and asked.cwd.text) == (noted and noted.strip())
 
 
 async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) -> None:
