@@ -49,6 +49,9 @@ class _Home(NamedTuple):
 
 def _home(reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: ZoneInfo, now_us: int) -> _Home:
     window, before = period.window, period.before
+    lost = personal_throttle(reader, scope, window, REQUESTS_MAX)
+    # A part of the requests is no match for all of the time before, which would cost as much again.
+    is_whole = lost is not None and not lost.is_partial
     going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
     return _Home(
         now=tally(reader, scope, window),
@@ -56,8 +59,8 @@ def _home(reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: Zone
         skill=skill.skill(reader, scope, "range", [window]),
         cost=cost(reader, scope, CostQuery(window, parts.unit, zone)),
         cost_before=None if before is None else cost(reader, scope, CostQuery(before, "outcome", zone)),
-        lost=personal_throttle(reader, scope, window, REQUESTS_MAX),
-        lost_before=None if before is None else personal_throttle(reader, scope, before, REQUESTS_MAX),
+        lost=lost,
+        lost_before=personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
         undecided=goals(reader, scope, Wanted(window=window, outcome="undecided"), Order(), UNDECIDED_SHOWN),
         live=goals(reader, scope, going_on, Order(), LIVE_SHOWN),
     )
