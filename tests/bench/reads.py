@@ -43,7 +43,7 @@ READS = (
     *(f"{_SCORE}/{name}" for name in ("integrity/trend", "integrity/recent", "peer-comparison", "today-summary")),
     f"{_SCORE}/realtime/sub-sessions",
     *(f"{_SCORE}/{spent}?{{month}}" for spent in ("files", "prompts/top", "task-time", "model-task")),
-    *(_ONE, f"{_ONE}/prompts", f"{_ONE}/explain", f"{_SCORE}/sessions/{{sub_session}}/prompts"),
+    *(_ONE, f"{_ONE}/prompts", f"{_ONE}/turns", f"{_ONE}/explain", f"{_SCORE}/sessions/{{sub_session}}/prompts"),
 )
 """Every scoring read; those with a window in each window where figures are added up over it."""
 PAGES = (

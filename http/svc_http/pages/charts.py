@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from aggregates.scores.grades import Interval
 from projections.sub_sessions.turns import GoalTurns, TurnMarks
 from svc_http.pages.words import clock, counted, duration
 
@@ -26,15 +25,6 @@ class Bar(NamedTuple):
     about: str
     open_ended: bool = False  # whether something is missing that nobody knows: a hatched cap, always of one height
     href: str | None = None  # where what it is made of is listed
-
-
-class Dot(NamedTuple):
-    """A value with what fits; None where there is none."""
-
-    label: str
-    value: float | None
-    fits: Interval | None
-    about: str
 
 
 def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Markup:
@@ -65,25 +55,6 @@ def _bar(bar: Bar, left: float, step: float, top: float) -> Markup:
     return Markup('<a href="{}" aria-label="{}">{}{}{}</a>').format(
         bar.href, bar.about, told, hit, Markup("").join(drawn)
     )
-
-
-def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
-    """Values on a scale from 0, each with its interval; where there is none, nothing is drawn."""
-
-    def at(value: float) -> float:
-        return HEIGHT - (HEIGHT - _TOP) * min(value, most) / most
-
-    drawn = [_line("rule", 0, WIDTH, at(each), at(each)) for each in (most, most / 2)]
-    for place, each in enumerate(items):
-        if each.value is None:
-            continue
-        x = WIDTH / len(items) * (place + 0.5)
-        drawn.append(Markup("<g><title>{}</title>").format(each.about))
-        if each.fits is not None:
-            drawn.append(_line("fits", x, x, at(each.fits.low), at(each.fits.high)))
-        # A line of no length with round ends: a dot that stays round however wide the drawing is.
-        drawn.append(_line("dot", x, x, at(each.value), at(each.value)) + Markup("</g>"))
-    return _framed(name, drawn, [each.label for each in items], f"{most:.0f}", has_links=False)
 
 
 def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
