@@ -148,9 +148,11 @@ def _works_on(turn: Turn, course: _Course) -> bool:
 
 
 def _plainly_fails(turn: Turn) -> bool:
-    """Whether a short prompt says of this work that it does not work: no question, nothing else that fails."""
+    """Whether a prompt says of this work that it does not work; a phrase alone only in a few words, and no question."""
     prompt = turn.prompt
-    return prompt is not None and prompt.reports_failure and not prompt.shows(*_SPEAKS_OF_MORE)
+    if prompt is None or not prompt.reports_failure:
+        return False
+    return prompt.shows("says that it fails") or not prompt.shows(*_SPEAKS_OF_MORE)
 
 
 def names_a_check(prompt: PromptReading) -> bool:
@@ -257,7 +259,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (ENDED_ON_ERROR, marks.rfind(mark.API_ERROR) > marks.rfind(mark.ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
-        (CHECK_FAILS, marks.rfind(mark.CHECK_FAILED) > marks.rfind(mark.CHECK_OK), last.position),
+        (CHECK_FAILS, _check_fails(marks), last.position),
         (REVERTED, taken_back or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(mark.ANSWERED).endswith(mark.REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
@@ -287,7 +289,13 @@ def _stated_failure(course: _Course) -> Turn | None:
         return None
     if turn.response.tells_failure == "gives up":
         return turn
-    return None if course.intent in ASKING_INTENTS else turn  # that something fails may be just what was asked
+    if course.intent in ASKING_INTENTS and mark.CHANGE not in course.marks:
+        return None  # that something fails may be just what was asked
+    return turn if turn.response.tells_failure == "fails" or _check_fails(course.marks) else None
+
+
+def _check_fails(marks: str) -> bool:
+    return marks.rfind(mark.CHECK_FAILED) > marks.rfind(mark.CHECK_OK)
 
 
 def _all_seen(turns: Sequence[Turn]) -> bool:

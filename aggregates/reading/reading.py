@@ -28,7 +28,6 @@ from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _ACKNOWLEDGEMENT_WORDS_MAX = 8
 _REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
-_SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _WORD = re.compile(r"\w+")
 _WORDS = Cutter(_WORD)
 _COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
@@ -59,9 +58,10 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
     ):
         said.append("goes ahead")
-    if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
-        said.append("says that it works")
-    elif _only_names_success(shown):
+    of_the_work = lexicon.said_of_the_work(looked.own)
+    if of_the_work is not None:
+        said.append(f"says that it {of_the_work}")
+    if of_the_work != "works" and _only_names_success(shown):
         said.append("only names success")
     said += [*features.empty_wishes(shown), *(["findable"] if shown.findable else [])]
     if _IMAGE.match(words[:2000]) is not None:

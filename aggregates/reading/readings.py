@@ -140,7 +140,9 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def reports_failure(self) -> bool:
-        return self.shows("phrase:failing")
+        return self.shows("says that it fails") or (
+            self.shows("phrase:failing") and not self.shows("says that it works")
+        )
 
     @property
     def asks_to_revert(self) -> bool:
@@ -156,4 +158,4 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     closes: bool = False  # says that the work is complete, ready, committed or merged
     invites: bool = False  # ends with a general offer of more help, or asks what is next
     breaks_off: bool = False  # ends by saying what comes next, as an answer does that was cut off
-    tells_failure: Literal["fails", "gives up"] | None = None  # `StatedFailure.kind`
+    tells_failure: Literal["gives up", "fails", "may fail"] | None = None  # `StatedFailure.kind`

@@ -5,10 +5,10 @@ The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pkgutil import get_data
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from aggregates.event import Span
 
@@ -36,6 +36,20 @@ def _text(name: str) -> str:
 _PATTERNS, _LEXICON = tomllib.loads(_text("patterns.toml")), tomllib.loads(_text("lexicon.toml"))
 
 
+Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
+"""Patterns, each asked only of a text that holds one of its words."""
+
+
+def sayings(group: str) -> Sayings:
+    return [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
+
+
+def told(those: Sayings, text: str) -> Iterator[re.Match[str]]:
+    for words, pattern in those:
+        if any(map(text.__contains__, words)):
+            yield from pattern.finditer(text)
+
+
 def patterns(group: str) -> dict[str, re.Pattern[str]]:
     """Of what people and agents say, each in pieces, with the parts that several share."""
     found = {name: "".join(pieces) for name, pieces in _PATTERNS[group].items()}
@@ -53,7 +67,6 @@ FINDINGS = _table("findings")
 QUESTION_HEADS = _table("question_heads")
 SENTENCE_WORDS = _table("sentence")
 WORD_CUES = _table("word_cues")
-FAILING: list[str] = _LEXICON["failing"]
 RUNNING: list[str] = _LEXICON["running"]
 SHELL_ENDS: list[str] = _LEXICON["shell_ends"]
 SIGNS: dict[str, list[str]] = _LEXICON["signs"]
@@ -282,40 +295,58 @@ def _done(request: Sentence) -> str:
     return next((f"{verb} {about}" for about in ABOUT[verb] if about in named), verb)
 
 
-# That a person says of the work that it works, or was merged: what speaks for an outcome.
+# That a person says of the work that it works, was merged or earns thanks, or that it does not work.
 
-_CLAUSES = re.compile(r"([^.!?;,:\n]+)([.!?;,:\n]*)")
+_CLAUSES = re.compile(r"([^.!?;,:\n。！？；，、]+)([.!?;,:\n。！？；，、]*)")
+_WORKS, _WORKS_NOT = sayings("it works"), sayings("it does not work")
 _SAYS = patterns("success")
-_WORKS_WORDS = ("work", "running", "merged", "landed")
+_SAID_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
+_SAID_FIRST_CHARS = 240
 
 
-def says_it_works(own: str) -> bool:
-    """Whether a clause says of the work that it works, runs or was merged: no question, no doubt, no "but" after it."""
+def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
+    """What the last clause says that says either: no question, no doubt, and no "but" after it.
+
+    Of longer words only the beginning is looked at, and only for what fails.
+    """
     text = own.lower().replace("’", "'")
-    if not any(map(text.__contains__, _WORKS_WORDS)):
-        return False
-    said = False
-    for clause, end in _CLAUSES.findall(text):
-        if said and _SAYS["but"].match(clause):
-            return False
+    said: Literal["works", "fails"] | None = None
+    only_if = False
+    for clause, end in _CLAUSES.findall(text if len(text) <= _SAID_CHARS_MAX else text[:_SAID_FIRST_CHARS]):
         line = " ".join(_SAYS["like"].sub(" ", clause).split())
-        works = _SAYS["works"].search(line)
-        sure = works and not _SAYS["doubts"].search(line, 0, works.end()) and not _SAYS["of a noun"].search(line)
-        said = said or ("?" not in end and bool(_SAYS["merged"].match(line) or sure))
-    return said
+        if said == "works" and _SAYS["but"].match(clause):
+            said = None
+        if only_if or "?" in end or "？" in end:
+            only_if = False
+        elif _SAYS["when"].match(clause):
+            only_if = end.startswith(",")
+        elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(_WORKS_NOT, line)):
+            said = "fails"
+        elif _works(line):
+            said = "works"
+    return said if said == "fails" or len(text) <= _SAID_CHARS_MAX else None
+
+
+def _works(line: str) -> bool:
+    """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
+    doubts = (_SAYS["doubts"].search(line, 0, found.start()) or _SAYS["asks"].search(line) for found in told(_WORKS, line))
+    return not all(doubts) and not _SAYS["of a noun"].search(line)
 
 
 # That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
 
+FailureKind = Literal["gives up", "fails", "may fail"]
+"""The agent says that it could not do it, that a thing fails, or what says so only beside a check that failed."""
 LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
 _MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
 _FAILS = patterns("failure")
+_STATED: dict[FailureKind, Sayings] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
 _UNSAY = ("denials", "conditions")
 SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
 
 
 class StatedFailure(NamedTuple):
-    kind: Literal["fails", "gives up"]  # a thing is told to fail, or the agent says that it could not do it
+    kind: FailureKind
     said: Span
 
 
@@ -327,8 +358,8 @@ def stated_failure(text: str) -> StatedFailure | None:
         line = sentence[0].lower().replace("’", "'")
         if line.rstrip().endswith("?"):
             continue
-        kind = _failing(line) if any(map(line.__contains__, FAILING)) else None
-        if kind is not None:
+        kind = _failing(line)
+        if kind is not None and not (found is not None and kind == "may fail"):
             start = cut_off + sentence.start() + len(sentence[0]) - len(sentence[0].lstrip(" \t-*#•"))
             start = found.said.start if found and found.said.end == cut_off + sentence.start() else start
             found = StatedFailure(kind, Span(start, cut_off + sentence.end()))
@@ -346,14 +377,16 @@ def own_end(text: str) -> tuple[int, str]:
     return cut_off, "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
 
 
-def _failing(line: str) -> Literal["fails", "gives up"] | None:
-    for kind in ("gives up", "fails"):
-        for found in _FAILS[kind].finditer(line):
+def _failing(line: str) -> FailureKind | None:
+    for kind, said in _STATED.items():
+        for found in told(said, line):
             if _FAILS["excused"].search(line):
                 return None
-            denied = kind == "fails" and _FAILS["denials"].search(line, 0, found.start())
-            on_condition = _FAILS["conditions"].search(line, 0, found.end()) or _FAILS["after"].match(line, found.end())
-            if not (denied or on_condition):
+            turned = [each.end() for each in _FAILS["turns"].finditer(line, 0, found.start())]
+            begun = turned[-1] if turned else 0
+            denied = kind != "gives up" and _FAILS["denials"].search(line, begun, found.start())
+            on_condition = _FAILS["conditions"].search(line, begun, found.start() if kind == "gives up" else found.end())
+            if not (denied or on_condition or _FAILS["after"].match(line, found.end())):
                 return kind
     return None
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.facts import MONDAY, SECOND, Log, edit, project, request, shell
+from tests.support.facts import DIGESTER, MONDAY, SECOND, Log, edit, project, request, shell
 
 STEP_US = 20 * SECOND
 SETTLED_US = 3_600 * SECOND
@@ -55,6 +55,8 @@ def first_is_complete(script: str) -> bool | None:
         else:
             asked = [_asked(at_us)] if step in ("edit", "unapplied", "read", "run", "fail", "call") else []
             seen = _observed(step, rest, at_us + 1)
+            if step in ("unapplied", "read", "run", "fail", "call"):  # two of these in the same words are one call twice
+                seen["input_digest"] = DIGESTER.number(f"{step in ('run', 'fail')} {rest}")
             named = {"tool": tools[str(seen["tool"])]} if "tool" in seen else {}
             log.records(_SESSION, *asked, seen | named)
     with closing(project(log.passes(at_us + SETTLED_US).facts)) as db:
@@ -74,7 +76,7 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
         "read": {"kind": "tool", "tool": "Read", "ok": True, "path": rest},
         "run": shell(at_us, rest),
         "fail": shell(at_us, rest, ok=False),
-        "call": {"kind": "tool", "tool": "Grep", "ok": True, "input_digest": 7},
+        "call": {"kind": "tool", "tool": "Grep", "ok": True},
         "error": {"kind": "error", "status_code": 529},
         "stop": {"kind": "interruption"},
         "refuse": {"kind": "rejection"},

@@ -10,7 +10,7 @@ from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from aggregates.reading.reading import read_prompt, read_response, told_done
 from aggregates.reading.readings import TOKENS_MAX
-from aggregates.reading.sentences import stated_failure
+from aggregates.reading.sentences import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
@@ -220,7 +220,9 @@ def test_that_the_work_is_done_is_quoted_from_where_it_is_said(answer: str, said
     assert read_response(answer, DIGESTER).reports_done is (said is not None)
 
 
-STATED = (Path(__file__).parent / "stated.txt").read_text(encoding="utf-8").splitlines()[1:]
+STATED, SAID = (
+    (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()[1:] for name in ("stated.txt", "said.txt")
+)
 
 
 @pytest.mark.parametrize("line", STATED)
@@ -229,4 +231,12 @@ def test_an_answer_states_a_failure_itself(line: str) -> None:
     said, _, answer = line.replace("\\n", "\n").partition(" <= ")
     for text in (answer, "x" * 9_999 + ".\n" + answer):
         found = stated_failure(text)
-        assert ("-" if found is None else text[found.said.start : found.said.end].strip()) == said
+        alone = found is not None and found.kind != "may fail"
+        told = text[found.said.start : found.said.end].strip() if found and alone else "-"
+        assert told == said or (said, alone) == ("+", True)
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_person_says_that_it_works_or_does_not(line: str) -> None:
+    said, _, prompt = line.partition(" <= ")
+    assert (said_of_the_work(prompt) or "-") == said
