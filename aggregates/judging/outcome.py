@@ -114,7 +114,9 @@ def judge_outcome(
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
-    if said is False and shown & _IN_SILENCE and _PROVE_NOTHING.issuperset(each.what for each in evidence_against):
+    changed = {REFUSED} if mark.CHANGE in marks else set()  # of what came after the change nothing more was done
+    quiet = shown & (_IN_SILENCE | changed)
+    if said is False and quiet and (_PROVE_NOTHING | changed).issuperset(each.what for each in evidence_against):
         said = None
     why: UndecidedReason = "balanced" if evidence_against else "unchecked"
     undecided = None if said is not None else why if course.last.response is not None else "unseen"

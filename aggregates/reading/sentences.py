@@ -329,8 +329,8 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
 
 def _works(line: str) -> bool:
     """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
-    doubts = (_SAYS["doubts"].search(line, 0, found.start()) or _SAYS["asks"].search(line) for found in told(_WORKS, line))
-    return not all(doubts) and not _SAYS["of a noun"].search(line)
+    sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(_WORKS, line))
+    return sure and not (_SAYS["asks"].search(line) or _SAYS["of a noun"].search(line))
 
 
 # That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
@@ -383,10 +383,10 @@ def _failing(line: str) -> FailureKind | None:
             if _FAILS["excused"].search(line):
                 return None
             turned = [each.end() for each in _FAILS["turns"].finditer(line, 0, found.start())]
-            begun = turned[-1] if turned else 0
-            denied = kind != "gives up" and _FAILS["denials"].search(line, begun, found.start())
-            on_condition = _FAILS["conditions"].search(line, begun, found.start() if kind == "gives up" else found.end())
-            if not (denied or on_condition or _FAILS["after"].match(line, found.end())):
+            before, within = (*turned[-1:], 0)[0], found.start() if kind == "gives up" else found.end()
+            denied = kind != "gives up" and _FAILS["denials"].search(line, before, found.start())
+            on_condition = _FAILS["conditions"].search(line, before, within) or _FAILS["after"].match(line, found.end())
+            if not (denied or on_condition):
                 return kind
     return None
 
@@ -403,7 +403,9 @@ def _says_done(line: str) -> bool:
 
 _SAID_CLAUSES = re.compile(r"[.!?;](?=\s)|\n")
 _NAMES_A_CHECK = _FAILS["a check"]
-_SCRIPTS = _FAILS["a script"]
+_RUN = "|".join(f"(?<={re.escape(each)})" for each in RUNNING)
+_SHELL = "|".join(map(re.escape, SHELL_ENDS))
+_SCRIPTS = re.compile(rf"(?:{_RUN}|(?<=[ /`])(?=[\w.-]+(?:{_SHELL})\b)){_FAILS['script'].pattern}")
 _NAMED_MAX = 8
 
 

@@ -17,6 +17,7 @@ from aggregates.records.shell_words import SimpleCommand, simple_commands
 _PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
 _RUNNERS = frozenset(_PROGRAMS["runners"])
 _NAMES = {key: frozenset(names.split()) for key, names in _PROGRAMS.items() if isinstance(names, str)}
+_PROMISING = _NAMES["check_words"] | _NAMES["build_words"]
 _SUBCOMMANDS = {
     effect: {program: frozenset(names.split()) for programs, names in lines.items() for program in programs.split()}
     for effect, lines in _PROGRAMS["subcommands"].items()
@@ -27,7 +28,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _PRINTS = re.compile(r"-[la0]*[np]\w*")  # options by which Perl prints
 _INTERPRETERS = frozenset({"bun", "deno", "node", "perl", "php", "pwsh", "ruby", "tsx"})
-_PARTS = re.compile(r"[a-z0-9]+")  # of a script's name
+_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")  # of a script's name
 
 
 class ShellReading(msgspec.Struct, frozen=True, array_like=True):
@@ -282,8 +283,8 @@ def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
         return _read_words(_without_options(rest, "-I", "-n", "-P", "-L", "-d", "-s", "-E", "-J"), depth)
     if name == "find":
         return _find(rest, depth)
-    if name in _NAMES["pythons"] and rest and (rest[0] == "-m" or _program(rest[0]) == "manage.py"):
-        return _read_words(rest[1:] if rest[0] == "-m" else rest, depth)
+    if name in _NAMES["pythons"] | _INTERPRETERS and rest:
+        return _interpreted(rest, depth)
     if (name, *rest[:1]) == ("docker", "compose"):
         return _read_words(("docker-compose", *rest[1:]), depth)
     for runner in (name, f"{name} {rest[0]}") if rest else ():
@@ -292,12 +293,20 @@ def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
     return None
 
 
+def _interpreted(rest: Words, depth: int) -> ShellReading | None:
+    if rest[0] == "-m" or _program(rest[0]) in ("manage.py", "artisan"):
+        return _read_words(rest[1:] if rest[0] == "-m" else rest, depth)
+    return _script_file(rest) if _SCRIPT.fullmatch(_program(rest[0])) else None
+
+
 def _script_file(words: Words) -> ShellReading:
     """A script is known by its name only: `./run-tests.sh` checks, and may do anything besides."""
     if not words:
         return CHANGE
-    name = _PARTS.findall(_program(words[0]).lower().removesuffix(".sh"))
-    return BUILD if name and name[-1] in _NAMES["check_words"] | _NAMES["build_words"] else CHANGE
+    program, _, ending = _program(words[0]).rpartition(".")
+    name = _words_of(program or ending)
+    saying = name[-1:] if ending == "sh" else (*name[:1], *name[-1:])  # `test_parser.py` as well
+    return BUILD if not _PROMISING.isdisjoint(saying) else CHANGE
 
 
 def _find(rest: Words, depth: int) -> ShellReading:
@@ -343,9 +352,13 @@ def _script_runner(name: str, rest: Words) -> ShellReading:
     return _together([_script(script) or CHANGE for script in seen])
 
 
+def _words_of(name: str) -> list[str]:
+    return [part.lower() for part in _PARTS.findall(name)]
+
+
 def _script(name: str) -> ShellReading | None:
     """`test:unit`, `lint`, `build-all` → what the name promises; None where it promises nothing."""
-    words = set(_PARTS.findall(name.lower()))
+    words = set(_words_of(name))
     if words & _NAMES["build_words"]:
         return BUILD
     if not words & _NAMES["check_words"]:

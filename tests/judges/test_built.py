@@ -55,7 +55,7 @@ def first_is_complete(script: str) -> bool | None:
         else:
             asked = [_asked(at_us)] if step in ("edit", "unapplied", "read", "run", "fail", "call") else []
             seen = _observed(step, rest, at_us + 1)
-            if step in ("unapplied", "read", "run", "fail", "call"):  # two of these in the same words are one call twice
+            if step in ("unapplied", "read", "run", "fail", "call"):  # in the same words the same call again
                 seen["input_digest"] = DIGESTER.number(f"{step in ('run', 'fail')} {rest}")
             named = {"tool": tools[str(seen["tool"])]} if "tool" in seen else {}
             log.records(_SESSION, *asked, seen | named)
