@@ -15,13 +15,13 @@ from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
 from aggregates.reading.readings import PromptReading, ResponseReading
-from aggregates.reading.sentences import (
+from aggregates.reading.sentences import Cutter, patterns
+from aggregates.reading.statements import (
     LOOKED_CHARS,
     SAID_SENTENCE,
-    Cutter,
     named_checks,
     own_end,
-    patterns,
+    said_of_the_work,
     stated_failure,
 )
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
@@ -58,7 +58,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
     ):
         said.append("goes ahead")
-    of_the_work = lexicon.said_of_the_work(looked.own)
+    of_the_work = said_of_the_work(looked.own)
     if of_the_work is not None:
         said.append(f"says that it {of_the_work}")
     if of_the_work != "works" and _only_names_success(shown):

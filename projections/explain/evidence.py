@@ -127,7 +127,7 @@ def last_line(text: str | None) -> str | None:
 def saying(text: str | None, what: str) -> str | None:
     """Of an answer what says that it failed, or that it is done; else all of it."""
     from aggregates.reading.reading import told_done  # late: its patterns take 30 ms to load
-    from aggregates.reading.sentences import stated_failure
+    from aggregates.reading.statements import stated_failure
 
     failed = stated_failure(text or "") if what == STATED_FAILURE else None
     said = told_done(text or "") if what == REPORTED else failed and failed.said

@@ -10,7 +10,7 @@ from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from aggregates.reading.reading import read_prompt, read_response, told_done
 from aggregates.reading.readings import TOKENS_MAX
-from aggregates.reading.sentences import said_of_the_work, stated_failure
+from aggregates.reading.statements import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)

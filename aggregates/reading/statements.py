@@ -1,0 +1,155 @@
+"""What a person or an agent states: of the work that it works or fails, of itself that it could not do it, which script
+is the check.
+
+Each is said in a clause or sentence, and only where nothing in it says otherwise.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+from aggregates.event import Span
+from aggregates.reading.sentences import RUNNING, SHELL_ENDS, patterns
+
+Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
+"""Patterns, each asked only of a text that holds one of its words."""
+
+
+def sayings(group: str) -> Sayings:
+    return [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
+
+
+def told(those: Sayings, text: str) -> Iterator[re.Match[str]]:
+    for words, pattern in those:
+        if any(map(text.__contains__, words)):
+            yield from pattern.finditer(text)
+
+
+# That a person says of the work that it works, was merged or earns thanks, or that it does not work.
+
+_CLAUSES = re.compile(r"([^.!?;,:\n。！？；，、]+)([.!?;,:\n。！？；，、]*)")
+_WORKS, _WORKS_NOT = sayings("it works"), sayings("it does not work")
+_SAYS = patterns("success")
+_SAID_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
+_SAID_FIRST_CHARS = 240
+
+
+def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
+    """What the last clause says that says either: no question, no doubt, and no "but" after it.
+
+    Of longer words only the beginning is looked at, and only for what fails.
+    """
+    text = own.lower().replace("’", "'")
+    said: Literal["works", "fails"] | None = None
+    only_if = False
+    for clause, end in _CLAUSES.findall(text if len(text) <= _SAID_CHARS_MAX else text[:_SAID_FIRST_CHARS]):
+        line = " ".join(_SAYS["like"].sub(" ", clause).split())
+        if said == "works" and _SAYS["but"].match(clause):
+            said = None
+        if only_if or "?" in end or "？" in end:
+            only_if = False
+        elif _SAYS["when"].match(clause):
+            only_if = end.startswith(",")
+        elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(_WORKS_NOT, line)):
+            said = "fails"
+        elif _works(line):
+            said = "works"
+    return said if said == "fails" or len(text) <= _SAID_CHARS_MAX else None
+
+
+def _works(line: str) -> bool:
+    """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
+    sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(_WORKS, line))
+    return sure and not (_SAYS["asks"].search(line) or _SAYS["of a noun"].search(line))
+
+
+# That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
+
+FailureKind = Literal["gives up", "fails", "may fail"]
+"""The agent says that it could not do it, that a thing fails, or what says so only beside a check that failed."""
+LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
+_MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
+_FAILS = patterns("failure")
+_STATED: dict[FailureKind, Sayings] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
+_UNSAY = ("denials", "conditions")
+SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
+
+
+class StatedFailure(NamedTuple):
+    kind: FailureKind
+    said: Span
+
+
+def stated_failure(text: str) -> StatedFailure | None:
+    """The last sentence that says so, unless a later one says that it was done, or excuses it."""
+    found: StatedFailure | None = None
+    cut_off, own = own_end(text)
+    for sentence in SAID_SENTENCE.finditer(own, max(0, len(own) - LOOKED_CHARS)):
+        line = sentence[0].lower().replace("’", "'")
+        if line.rstrip().endswith("?"):
+            continue
+        kind = _failing(line)
+        if kind is not None and not (found is not None and kind == "may fail"):
+            start = cut_off + sentence.start() + len(sentence[0]) - len(sentence[0].lstrip(" \t-*#•"))
+            start = found.said.start if found and found.said.end == cut_off + sentence.start() else start
+            found = StatedFailure(kind, Span(start, cut_off + sentence.end()))
+        elif found is not None and (_FAILS["excused"].search(line) or _says_done(line)):
+            found = None
+    return found
+
+
+@lru_cache(maxsize=1)  # two questions are asked of each answer
+def own_end(text: str) -> tuple[int, str]:
+    """Where an answer's end begins, and that end, with code, quotes and messages as underscores."""
+    cut_off = max(0, len(text) - _MASKED_CHARS)
+    text = text[cut_off:]
+    begun = text.find("```") + 3 if text.count("```") % 2 else 0
+    return cut_off, "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
+
+
+def _failing(line: str) -> FailureKind | None:
+    for kind, said in _STATED.items():
+        for found in told(said, line):
+            if _FAILS["excused"].search(line):
+                return None
+            turned = [each.end() for each in _FAILS["turns"].finditer(line, 0, found.start())]
+            before, within = (*turned[-1:], 0)[0], found.start() if kind == "gives up" else found.end()
+            denied = kind != "gives up" and _FAILS["denials"].search(line, before, found.start())
+            on_condition = _FAILS["conditions"].search(line, before, within) or _FAILS["after"].match(line, found.end())
+            if not (denied or on_condition):
+                return kind
+    return None
+
+
+def _says_done(line: str) -> bool:
+    done = _FAILS["done"].search(line)
+    unsure = _FAILS["a part"].search(line) or (
+        done and any(_FAILS[each].search(line, 0, done.start()) for each in _UNSAY)
+    )
+    return done is not None and not unsure
+
+
+# Which scripts a prompt calls the check, by the names that it says.
+
+_SAID_CLAUSES = re.compile(r"[.!?;](?=\s)|\n")
+_NAMES_A_CHECK = _FAILS["a check"]
+_RUN = "|".join(f"(?<={re.escape(each)})" for each in RUNNING)
+_SHELL = "|".join(map(re.escape, SHELL_ENDS))
+_SCRIPTS = re.compile(rf"(?:{_RUN}|(?<=[ /`])(?=[\w.-]+(?:{_SHELL})\b)){_FAILS['script'].pattern}")
+_NAMED_MAX = 8
+
+
+def named_checks(own: str) -> list[str]:
+    """The names of scripts in clauses that speak of a check, in lower case: "the check is `sh fail.sh`"."""
+    text = own.lower()
+    if not _runs_a_script(text):
+        return []
+    clauses = (each for each in _SAID_CLAUSES.split(text) if _NAMES_A_CHECK.search(each))
+    return list(dict.fromkeys(name for each in clauses for name in _SCRIPTS.findall(each)))[:_NAMED_MAX]
+
+
+def _runs_a_script(text: str) -> bool:
+    """Whether a clause of it may; mostly none does, and this takes a twentieth of looking at each."""
+    after = (piece for each in RUNNING for piece in text.split(each)[1:])
+    return any(map(text.__contains__, SHELL_ENDS)) or any(map(_FAILS["script"].match, after))
