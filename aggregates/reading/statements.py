@@ -47,6 +47,8 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
         line = " ".join(_SAYS["like"].sub(" ", clause).split())
         if said == "works" and _SAYS["but"].match(clause):
             said = None
+        if _SAYS["another"].match(clause):
+            break
         if only_if or "?" in end or "？" in end:
             only_if = False
         elif _SAYS["when"].match(clause):
