@@ -20,10 +20,13 @@ def sayings(group: str) -> Sayings:
     return [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
 
 
+def asked_of(those: Sayings, text: str) -> Sayings:
+    return [each for each in those if any(map(text.__contains__, each[0]))]
+
+
 def told(those: Sayings, text: str) -> Iterator[re.Match[str]]:
-    for words, pattern in those:
-        if any(map(text.__contains__, words)):
-            yield from pattern.finditer(text)
+    for _, pattern in asked_of(those, text):
+        yield from pattern.finditer(text)
 
 
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
@@ -40,10 +43,11 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
 
     Of longer words only the beginning is looked at, and only for what fails.
     """
-    text = own.lower().replace("’", "'")
+    text = own[: _SAID_FIRST_CHARS if len(own) > _SAID_CHARS_MAX else None].lower().replace("’", "'")
+    works, fails = asked_of(_WORKS, text), asked_of(_WORKS_NOT, text)
     said: Literal["works", "fails"] | None = None
     only_if = False
-    for clause, end in _CLAUSES.findall(text if len(text) <= _SAID_CHARS_MAX else text[:_SAID_FIRST_CHARS]):
+    for clause, end in _CLAUSES.findall(text) if works or fails else ():
         line = " ".join(_SAYS["like"].sub(" ", clause).split())
         if said == "works" and _SAYS["but"].match(clause):
             said = None
@@ -53,16 +57,16 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
             only_if = False
         elif _SAYS["when"].match(clause):
             only_if = end.startswith(",")
-        elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(_WORKS_NOT, line)):
+        elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(fails, line)):
             said = "fails"
-        elif _works(line):
+        elif _works(line, works):
             said = "works"
-    return said if said == "fails" or len(text) <= _SAID_CHARS_MAX else None
+    return said if said == "fails" or len(own) <= _SAID_CHARS_MAX else None
 
 
-def _works(line: str) -> bool:
+def _works(line: str, works: Sayings) -> bool:
     """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
-    sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(_WORKS, line))
+    sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(works, line))
     return sure and not (_SAYS["asks"].search(line) or _SAYS["of a noun"].search(line))
 
 
