@@ -17,11 +17,11 @@ from rich.table import Table
 from tests.browser.house import CHROMIUM, come_in, import_work, serving
 from tests.support.process import svc
 
-PAGES = ("/", "/goals", "/goals?outcome=not_counted", "/goals/", "/habits", "/cost", "/team", "/reports", "/mine")
+PAGES = ("/", "/goals", "/goals?outcome=not_counted", "/goals/", "/habits", "/cost", "/team", "/reports", "/settings")
 """The one that ends in a stroke is the goal of the most turns."""
 WIDTHS = (1440, 768, 390)
 HEIGHTS = {("/goals/", 1440): 3_400, ("/goals/", 390): 4_800, ("/habits", 1440): 1_400}
-WORDS = {"/goals/": 550, "/mine": 200}
+WORDS = {"/goals/": 550, "/settings": 200}
 KILOBYTES = 50
 FIRST_SCREEN = 844  # of a phone: the verdict of the first page and its first chart stand there
 

@@ -79,7 +79,7 @@ async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: Ho
     worst = (await api.get("/v1/score_v3/skill?window=weekly", bearer())).json["worst_pillar"]
     assert worst == "verification_requested"
     assert text.index("Next habit: say how you will check it.") < text.index("A prompt that …")
-    assert "The last that does not, Fri 31 Jul 2026, 17:00 Rename parse_5 to read_5" in text
+    assert "The last that does not, Fri 31 Jul, 17:00 Rename parse_5 to read_5" in text
     assert "Verify that …”: name a test that passes" in text
     assert "Next habit: a prompt that asks for a check" in words_of(await api.get("/")), "as on the first page"
 
