@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.ids import plain
 from aggregates.reading.readings import SHORT_WEIGHT, PromptReading, ResponseReading
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, BooleanVerdict, Evidence, Intent, Likely, Rubric
 
 if TYPE_CHECKING:
     from aggregates.reading.model import Logits, RubricModel
@@ -124,6 +124,12 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         else:
             found[name] = Evidence(f"no words of its own count as {nearest}; these come nearest", position, span)
     return found
+
+
+def in_these_words(verdict: BooleanVerdict, found: Evidence) -> Likely:
+    """How likely it is, in words: surely only where words of the prompt bear it out, or the whole of it does."""
+    whole = verdict.value is not True or verdict.name == "context_sufficient" or found.span is not None
+    return verdict.likely if whole else "likely"
 
 
 SAID_CHARACTERS_MAX = 100

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
 from itertools import chain, islice
 
+import msgspec
+
 from aggregates.event import Digester, Span, packed
 from aggregates.reading import features, readings
 from aggregates.reading import sentences as lexicon
@@ -199,23 +201,43 @@ to ignore case takes so many times as long, and nothing else of the program runs
 def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
     """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
     found = {name: [phrases[cue] for cue in lexicon.EVIDENCE[name] if cue in phrases] for name in BOOLEANS}
-    spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
     reference = best_reference(looked.own)
+    looked = msgspec.structs.replace(looked, own=_without_what_is_passed_on(looked.own))
+    wanted = {name: [*map(_pattern, said)] for name, said in found.items()}
+    for name in _ASKED:
+        wanted[name].append(_ELSE[name])
+    spans = {name: _clause(looked, each, asking=name in _ASKING) for name, each in wanted.items()}
     if reference is not None:
         telling, *place = reference
         spans["references_concrete"] = looked.span(*place)
-        if telling > _NO_PLACE_NAMED:
+        asked = looked.own[slice(*place)].strip() and _asks(looked.own, *_around(looked.own, *place))
+        if telling > _NO_PLACE_NAMED and asked:
             spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
-    for name in _ASKED:
-        said = [_pattern(each) for each in found[name]]
-        spans[name] = _clause(looked, [*said, _ELSE[name]], asking=True)
     for name, words in _ELSE.items():
         if spans[name] is None:
-            spans[name] = _clause(looked, [words])
+            spans[name] = _clause(looked, [words], asking=name in _ASKING)
     return spans
 
 
-_ASKED: tuple[BooleanName, ...] = ("goal_explicit", "verification_requested")
+_ASKED: tuple[BooleanName, ...] = ("goal_explicit", "verification_requested", "root_cause_oriented")
+_ASKING: tuple[BooleanName, ...] = (*_ASKED, "scope_bounded")
+_ALL_ASKS_WORDS_MAX = 25  # so few words ask for something together
+_HANDS_ON = patterns("openings")["hands on"]
+_QUOTED = re.compile(r'(?<!\w)["“][^"”\n]{12,}["”]|^\s*(?:[-+*] \[x\].*|[+>].*|.*(?:✅|✓).*)$', re.MULTILINE)
+
+
+def _without_what_is_passed_on(own: str) -> str:
+    """Own words with blanks for quotes, what is done already, and what a line hands on that is no plan."""
+    own = _QUOTED.sub(lambda found: " " * len(found[0]), own)
+    handed = _HANDS_ON.search(own.lower().replace("\u0130", "i"))
+    return own if handed is None else own[: handed.end()] + re.sub(r"[^\n]", " ", own[handed.end() :])
+
+
+def _asks(own: str, start: int, end: int) -> bool:
+    """Whether a clause asks for something, or so few words are said that all of them do."""
+    said = map(lexicon.analyse, features.sentences_of(own[start : end + 1]))
+    asked = any(each is not None and each.kind in ("request", "question") for each in said)
+    return asked or len(own.split()) <= _ALL_ASKS_WORDS_MAX
 
 
 @lru_cache(maxsize=512)
@@ -247,6 +269,8 @@ def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bo
         return None
     weakness = _unasking if asking else _weakness
     start, end = min(clauses, key=lambda clause: weakness(own, *clause))
+    if asking and weakness(own, start, end) == 1 and not _asks(own, start, end):
+        return None
     # The first point of what a clause leads up to.
     if weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
         start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
@@ -293,13 +317,20 @@ def _around(own: str, at: int, after: int) -> tuple[int, int]:
 
 
 _FILE = re.compile(r"\.(?![A-Z][a-z])\w{1,5}(?:[:#]\S*)?`?$")  # `t.Run` is none
-_EITHER = re.compile(r"[a-z]+/[a-z]+")  # of two plain words, mostly no folder
-_BARE_ENDING = re.compile(r"`?\.\w{0,5}`?|`+")
+_EITHER = re.compile(r"([a-z]+)/[a-z]+(?:-[a-z]+)*")  # of two plain words, mostly no folder
+_NO_PLACE = re.compile(
+    r"`?\.\w{0,5}`?|`+|\d+[-/]\d+|[a-z]+\(s\)?|.*REDACTED.*"
+)  # a mere ending, numbers of a list, a secret
 _CODE = re.compile(r"`[^`\n]{1,120}`")  # of code its whole line is quoted
 _NO_PLACE_NAMED = 1  # so telling is a name without a place
 _LOOKED_CHUNKS_MAX = 400
 _BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
 _CHUNK = re.compile(r"\S+")
+
+
+def _either(bare: str) -> bool:
+    both = _EITHER.fullmatch(bare)
+    return both is not None and both[1] not in lexicon.LISTS["folders"]
 
 
 def best_reference(own: str) -> tuple[int, int, int] | None:
@@ -312,11 +343,11 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
         bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
-        none = word or command or features.names_nothing(bare) or _BARE_ENDING.fullmatch(bare)
+        none = word or command or features.names_nothing(bare) or _NO_PLACE.fullmatch(bare) or _either(bare)
         if none or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
-        file, folder = _FILE.search(bare) is not None, "/" in bare and not _EITHER.fullmatch(bare)
+        file, folder = _FILE.search(bare) is not None, "/" in bare
         near = 2 if file or folder or bare[0] in "@#" else _NO_PLACE_NAMED
         telling = 3 if "://" in bare or (file and folder) else near
         found.append((telling, -chunk.start(), chunk))

@@ -3,7 +3,7 @@
 import msgspec
 
 from aggregates.event import Digester, Words, cut
-from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, judge_prompt, rubric_evidence
+from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, in_these_words, judge_prompt, rubric_evidence
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Rubric
 from aggregates.scores.grades import Estimate, Interval, estimate, score_told
@@ -76,7 +76,7 @@ def _habit(
         nowhere = None, None, None, "it is not asked of what this most likely is"
         return GradedHabit(name, False, False, False, None, *nowhere, how)
     start, end = (None, None) if found.span is None else (found.span.start, found.span.end)
-    said = verdict.value is True, verdict.value is None, verdict.likely
+    said = verdict.value is True, verdict.value is None, in_these_words(verdict, found)
     return GradedHabit(name, True, *said, cut(Words(text), found.span) or None, start, end, found.what, how)
 
 

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from aggregates.judging.prompt import how_to_earn, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, in_these_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
@@ -222,7 +222,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             earned=name in own.earned,
             unsure=verdict.value is None,
             chance=verdict.chance,
-            likely=verdict.likely,
+            likely=in_these_words(verdict, found),
             span=span,
             how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
             prompt_id=prompt_id(prompt.turn) if name in own.earned else None,

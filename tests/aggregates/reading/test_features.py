@@ -129,7 +129,7 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
         ("when installing, add `source ~/.zshrc` before it", "`source ~/.zshrc`"),
         ("it makes tar.gz files of /external-tap, I want that done for me", "/external-tap"),
         ("the squash in GitHub keeps trailers, [Y/n] on stdout/stderr", None),
-        ("split add_row with t.Run() in tests/unit", "add_row"),
+        ("split add_row with t.Run() in tests/unit", "tests/unit"),
         ("Here's a secret: [REDACTED:token] haha", None),
         ("I liked the JWT", None),
         ("/commit all of it", None),
