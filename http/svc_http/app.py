@@ -9,9 +9,8 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import new_listener
-from svc_http.pages import cost, goal, habits, home, mine, moved, signing, team
+from svc_http.pages import administration, cost, goal, habits, home, moved, settings, signing, team
 from svc_http.pages import goals as goal_pages
-from svc_http.pages import people as members
 from svc_http.pages import reports as report_pages
 from svc_http.pages.door import admit_to_pages
 from svc_http.pages.rendering import error_page
@@ -20,7 +19,7 @@ from svc_http.ports import Service, beside
 from svc_http.routes import capture, goals, judging, operations, otlp, people, reports, scores, sub_sessions, teams
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, mine, members, moved)
+_PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration, moved)
 _FAMILIES = (operations, capture, judging, scores, teams, goals, sub_sessions, reports, people, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -49,9 +49,9 @@ READS = (
 PAGES = (
     *("/", "/?days=all", "/goals?days=all", "/goals?days=all&words=parser", "/goals?days=all&outcome=not_counted"),
     *("/habits", "/habits?days=all", "/cost", "/cost?days=all", "/cost?days=all&by=model&stack=project"),
-    *("/reports", "/mine", "/team", "/team?days=all"),
+    *("/reports", "/settings", "/team", "/team?days=all"),
     *("/goals/{sub_session}", "/goals/{sub_session}/say?word=not-reached", "/goals/{sub_session}/say?word=join"),
-    *("/operator/server", "/operator/people", "/operator/audit"),
+    *("/administration/server", "/administration/people", "/administration/audit"),
 )
 """Every page, over all time where that is the most; a day's, a person's or a goal's is the dearest of its kind."""
 ROUTES = (*READS, *PAGES)

@@ -26,8 +26,8 @@ PAGES = [
     "/habits?days=all",
     "/cost?days=all",
     "/reports",
-    "/mine",
-    *("/team?days=all", "/operator/server", "/operator/people", "/operator/audit"),
+    "/settings",
+    *("/team?days=all", "/administration/server", "/administration/people", "/administration/audit"),
 ]
 
 

@@ -92,7 +92,7 @@ def test_its_title_is_escaped_where_a_person_wrote_it(page: Page) -> None:
 
 def test_keys_and_browsers_are_ones_own_to_end(running: Running, browser: Browser, context: BrowserContext) -> None:
     page = context.new_page()
-    page.goto("/mine")
+    page.goto("/settings")
     page.get_by_label("Name of a new key").fill('laptop <script>"')
     page.get_by_role("button", name="Make a key").click()
     key = page.locator(".key-text").inner_text()
@@ -102,7 +102,7 @@ def test_keys_and_browsers_are_ones_own_to_end(running: Running, browser: Browse
     there.get_by_label("Your key").fill(key)
     there.get_by_role("button", name="Sign in").click()
     assert there.title() == "Home · svc"
-    page.goto("/mine")
+    page.goto("/settings")
     page.get_by_role("button", name=f"Revoke {key[:12]}").click()
     assert "opens nothing any more" in page.get_by_role("status").inner_text()
     there.goto("/goals")

@@ -178,8 +178,8 @@ def test_an_invitation_links_any_account(world: World, browser: httpx.Client) ->
         world.provider.person = {"sub": account}
         invitation = world.admin.post("/links", json={"developer_id": who["developer_id"]}).json()["path"]
         browser.post(invitation)
-        assert "Link my account of Acme" in browser.get("/mine").text
-        assert come(browser, go(browser, "/mine/provider")).status_code == 200
+        assert "Link my account of Acme" in browser.get("/settings").text
+        assert come(browser, go(browser, "/settings/provider")).status_code == 200
         browser.cookies.clear()
         sign_in(browser)
         assert "Rui" in browser.get("/").text

@@ -123,12 +123,14 @@ async def _tells_apart(world: World, row: Row, caller: str, asked: Ask, answer: 
 
 
 def _without_ids(answer: Answer, ids: Ids) -> tuple[object, ...]:
-    text = answer.body.decode()
-    for each in sorted(set(ids), key=len, reverse=True):
-        text = text.replace(each, "<id>")
+    def without(text: str) -> str:
+        for each in sorted(set(ids), key=len, reverse=True):
+            text = text.replace(each, "<id>")
+        return text
+
     skipped = ("x-request-id", "content-length")
-    headers = sorted((name.lower(), value) for name, value in answer.headers if name.lower() not in skipped)
-    return answer.status, text, headers
+    headers = sorted((name.lower(), without(value)) for name, value in answer.headers if name.lower() not in skipped)
+    return answer.status, without(answer.body.decode()), headers
 
 
 # --- printing -------------------------------------------------------------------------------------------------

@@ -273,11 +273,11 @@ class World:
                     self.house,
                     acts.AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN),
                 )
-        elif path in ("/operator/people/<id>/link", "/operator/people/<id>/sign-out"):
+        elif path in ("/administration/people/<id>/link", "/administration/people/<id>/sign-out"):
             made["membership"] = membership_stream(ACME, BEN)
-        elif "/operator/people" in path or "/admin/memberships" in path:
+        elif "/administration/people" in path or "/admin/memberships" in path:
             self._people(acts.CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
-            made |= {"membership": membership_stream(ACME, new)} | ({"developer": new} if "admin" in path else {})
+            made |= {"membership": membership_stream(ACME, new)} | ({"developer": new} if "/admin/" in path else {})
             if path != "/v1/admin/memberships":
                 self._people(acts.StartMembership(organization_id=ACME, developer_id=new))
         self.ids = self.ids._replace(**{name: str(each) for name, each in made.items()})

@@ -225,10 +225,9 @@ async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
         log.prompt(f"s of {source}", "Add a test", house.clock_us, source=source)
         log.records(f"s of {source}", edit(house.clock_us))  # as an import reads it
         house.has_seen(log)
-    shown = (await api.using({"Cookie": "svc_session=ana's"}).get("/mine")).body.decode()
-    assert "codex</th><td>prompts</td>" in shown
-    assert "gemini" not in shown
-    assert "<td>logs</td>" not in shown
+    shown = (await api.using({"Cookie": "svc_session=ana's"}).get("/settings")).body.decode()
+    assert '<strong>codex</strong> <span class="hint">prompts</span>' in shown
+    assert "gemini</strong>" not in shown
 
 
 async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(intake: Caller) -> None:

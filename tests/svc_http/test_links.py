@@ -46,7 +46,7 @@ def member(developer_id: UUID) -> UUID:
 
 
 async def offer_link(api: Caller, developer_id: UUID, by: Cookie) -> Answer:
-    return await press(api, f"/operator/people/{member(developer_id)}/link", by)
+    return await press(api, f"/administration/people/{member(developer_id)}/link", by)
 
 
 def path_in(answer: Answer) -> str:
@@ -78,7 +78,7 @@ async def test_an_owner_makes_no_link_for_who_has_begun(house: House, api: Calle
     """Whoever follows it reads all that its developer did. Whoever runs the server can read that anyway."""
 
     async def offered(cookie: Cookie, developer_id: UUID = BEN) -> bool:
-        return f"{member(developer_id)}/link" in (await api.using(cookie).get("/operator/people")).body.decode()
+        return f"{member(developer_id)}/link" in (await api.using(cookie).get("/administration/people")).body.decode()
 
     assert await offered(ANAS)
     BEGINS[begins](house)
@@ -107,41 +107,41 @@ async def test_every_browser_of_a_member_is_signed_out(house: House, api: Caller
     """Those that came by a link as well; the audit log tells who did it, and of whom."""
     signs_in(house, BEN, "ben's")
     signs_in(house, BEN, "phone")
-    assert (await api.using({"Cookie": "svc_session=phone"}).get("/mine")).status == 200
-    answer = await press(api, f"/operator/people/{member(BEN)}/sign-out", cookie)
+    assert (await api.using({"Cookie": "svc_session=phone"}).get("/settings")).status == 200
+    answer = await press(api, f"/administration/people/{member(BEN)}/sign-out", cookie)
     assert answer.status == 303
     assert "Every browser of Ben is signed out" in await words(api, answer.headers["Location"], cookie)
     for name in ("ben's", "phone"):
-        assert (await api.using({"Cookie": f"svc_session={name}"}).get("/mine")).status == 303
-    assert (await words(api, "/operator/audit", cookie)).count(f"{by} signed a browser out Ben") == 2
-    assert (await api.using(ANAS).get("/mine")).status == 200
+        assert (await api.using({"Cookie": f"svc_session={name}"}).get("/settings")).status == 303
+    assert (await words(api, "/administration/audit", cookie)).count(f"{by} signed a browser out Ben") == 2
+    assert (await api.using(ANAS).get("/settings")).status == 200
 
 
 async def test_the_audit_log_tells_of_the_days_asked_for(house: House, api: Caller) -> None:
     """The page and its two files alike; the last day too. An empty date is none."""
-    await press(api, f"/operator/people/{member(BEN)}/role", ANAS, role="owner")
+    await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role="owner")
     house.clock_us += 2 * DAY
-    await press(api, f"/operator/people/{member(NORA)}/role", ANAS, role="owner")
+    await press(api, f"/administration/people/{member(NORA)}/role", ANAS, role="owner")
     days = {"from=2026-08-01&to=2026-08-01": ["Ben"], "from=2026-08-02&to=": ["Nora"], "from=2026-08-04": []}
     for asked, told in ({"": ["Ben", "Nora"]} | days).items():
-        shown = await words(api, f"/operator/audit?{asked}", ANAS)
-        files = [(await api.using(ANAS).get(f"/operator/audit.{end}?{asked}")).body for end in ("csv", "ndjson")]
+        shown = await words(api, f"/administration/audit?{asked}", ANAS)
+        files = [(await api.using(ANAS).get(f"/administration/audit.{end}?{asked}")).body for end in ("csv", "ndjson")]
         for name in ("Ben", "Nora"):
             assert [name in each for each in (shown, *(file.decode() for file in files))] == [name in told] * 3
-    assert (await api.using(ANAS).get("/operator/audit.csv?from=soon")).status == 400
+    assert (await api.using(ANAS).get("/administration/audit.csv?from=soon")).status == 400
 
 
 async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
     signs_in(house, BEN, "ben's")
-    await press(api, "/mine/sign-out", BENS)
-    assert "signed a browser out" not in await words(api, "/operator/audit", ANAS)
+    await press(api, "/settings/sign-out", BENS)
+    assert "signed a browser out" not in await words(api, "/administration/audit", ANAS)
 
 
 @pytest.mark.parametrize(
     ("path", "said", "stay"),
     [
-        (f"/operator/keys/{named(BEN_KEY)}/revoke", "The key of Ben opens nothing any more", [303, 200]),
-        (f"/operator/people/{member(BEN)}/end", "The membership of Ben has ended", [303, 303]),
+        (f"/administration/keys/{named(BEN_KEY)}/revoke", "The key of Ben opens nothing any more", [303, 200]),
+        (f"/administration/people/{member(BEN)}/end", "The membership of Ben has ended", [303, 303]),
     ],
     ids=["revoking a key", "ending a membership"],
 )
@@ -150,10 +150,10 @@ async def test_what_ends_is_said_with_whose(house: House, api: Caller, path: str
     signs_in(house, BEN, "ben's", named(BEN_KEY))
     signs_in(house, BEN, "letin")
     answer = await press(api, path, ANAS)
-    assert said in (await words(api, answer.headers["Location"], ANAS)).partition("Who changed what")[0]
+    assert said in (await words(api, answer.headers["Location"], ANAS)).partition("Nothing here tells")[0]
     made_up = answer.headers["Location"].partition("about=")[0] + f"about={named('a membership of others')}"
-    assert "of Ben" not in (await words(api, made_up, ANAS)).partition("Who changed what")[0]
-    assert [(await api.using(each).get("/mine")).status for each in (BENS, {"Cookie": "svc_session=letin"})] == stay
+    assert "of Ben" not in (await words(api, made_up, ANAS)).partition("Nothing here tells")[0]
+    assert [(await api.using(each).get("/settings")).status for each in (BENS, {"Cookie": "svc_session=letin"})] == stay
 
 
 def cookie_in(answer: Answer) -> Cookie:
@@ -169,7 +169,7 @@ async def let_in(api: Caller, developer_id: UUID, by: Cookie) -> Cookie:
 
 
 async def make_key(api: Caller, cookie: Cookie) -> str:
-    made = re.search(rb"svc_[\w-]{43}", (await press(api, "/mine/keys", cookie, label="laptop")).body)
+    made = re.search(rb"svc_[\w-]{43}", (await press(api, "/settings/keys", cookie, label="laptop")).body)
     assert made is not None
     return made[0].decode()
 
@@ -207,14 +207,14 @@ async def test_who_only_looks_uses_no_link_up(house: House, api: Caller, by: str
         assert (await api.using({}).call("POST", path, b"", FORM | {"Sec-Fetch-Site": ""} | site)).status == 403, site
     assert len(house.administered) == before
     first, *later = [await press(api, path, {}) for _ in range(2)]
-    page = "/operator/server" if path == "/open/opens" else "/mine"
+    page = "/administration/server" if path == "/open/opens" else "/settings"
     assert (await api.using(cookie_in(first)).get(page)).status == 200
     assert [each.status for each in (*later, await api.using({}).get(path))] == [410, 410]
 
 
 async def test_a_link_is_gone_with_its_time_and_its_membership(house: House, api: Caller) -> None:
     path = await link_for(api, BEN, ANAS)
-    await press(api, f"/operator/people/{member(BEN)}/end", ANAS)
+    await press(api, f"/administration/people/{member(BEN)}/end", ANAS)
     assert (await api.using({}).get(path)).status == 410
     again = await link_for(api, ANA, ANAS)
     house.clock_us += 4 * DAY
@@ -236,7 +236,7 @@ async def test_what_came_by_an_owners_link_is_asked_about_until_it_is_answered(h
     anas = await let_in(api, BEN, ANAS)
     key = await make_key(api, anas)
     bens = await sign_in(api, key)
-    for path in ("/", "/mine"):
+    for path in ("/", "/settings"):
         assert [what for what, _ in await asked(api, path, bens)] == [
             "This browser",
             "A browser",
@@ -244,14 +244,14 @@ async def test_what_came_by_an_owners_link_is_asked_about_until_it_is_answered(h
         ]
 
     (_, this), (_, hers), (_, keys) = await asked(api, "/", bens)
-    assert (await press(api, f"{hers}/end", bens)).headers["Location"].startswith("/mine?said=signed-out")
+    assert (await press(api, f"{hers}/end", bens)).headers["Location"].startswith("/settings?said=signed-out")
     assert (await api.using(anas).get("/")).status == 303
     assert (await api.using(bearer(key)).get("/v1/score_v3/score")).status == 200  # nothing ends by itself
     for each in (this, keys):
         assert (await press(api, f"{each}/keep", bens)).headers["Location"] == "/?said=kept-here"
     assert await asked(api, "/", bens) == []
-    assert len(await asked(api, "/mine", bens)) == 2
-    told = await words(api, "/operator/audit", OPERATORS)
+    assert len(await asked(api, "/settings", bens)) == 2
+    told = await words(api, "/administration/audit", OPERATORS)
     assert told.count("Ben said that it is theirs") == 2
     assert "Ben signed a browser out Ben" in told
 
@@ -268,7 +268,7 @@ async def test_mine_said_by_who_opened_the_link_hides_nothing_from_its_developer
     (_, key_at) = (await asked(api, "/", bens))[-1]
     assert (await press(api, f"{key_at}/end", bens)).status == 303
     assert (await api.using(bearer(key)).get("/v1/score_v3/score")).status == 401
-    assert "Ben revoked a key Ben" in await words(api, "/operator/audit", OPERATORS)
+    assert "Ben revoked a key Ben" in await words(api, "/administration/audit", OPERATORS)
 
 
 async def test_mine_said_by_a_browser_of_ones_own_counts_everywhere(house: House, api: Caller) -> None:
@@ -280,7 +280,7 @@ async def test_mine_said_by_a_browser_of_ones_own_counts_everywhere(house: House
     assert (await press(api, f"{at}/keep", bens)).status == 404
     await make_key(api, anas)
     for cookie in (bens, anas):
-        for path in ("/", "/mine"):
+        for path in ("/", "/settings"):
             assert await asked(api, path, cookie) == []
 
 
@@ -315,14 +315,14 @@ async def test_an_account_that_was_linked_there_is_asked_about_too(house: House,
         errand = {"Cookie": went.headers["Set-Cookie"].partition(";")[0], "Sec-Fetch-Site": "cross-site"}
         return await api.using(errand).get(f"/sign-in/back?code=c&state={provider.state}")
 
-    assert (await by_account("/mine/provider", await let_in(api, BEN, ANAS))).status == 200
+    assert (await by_account("/settings/provider", await let_in(api, BEN, ANAS))).status == 200
     assert (await by_account("/sign-in/provider", {})).status == 200
     bens = await let_in(api, BEN, OPERATORS)
     found = dict(await asked(api, "/", bens))
     assert len(await asked(api, "/", bens)) == 4
     assert (await press(api, f"{found['The account of the sign-in provider']}/end", bens)).status == 303
     assert (await by_account("/sign-in/provider", {})).status == 403
-    assert "Ben unlinked an account" in await words(api, "/operator/audit", OPERATORS)
+    assert "Ben unlinked an account" in await words(api, "/administration/audit", OPERATORS)
 
 
 # --- a crowd of one owner's making ------------------------------------------------------------------------------
@@ -332,13 +332,13 @@ async def _crowd(house: House, api: Caller) -> Cookie:
     """Ana makes up two members, opens their links herself, works as them, and puts Ben into a team with them."""
     form = {"organization": str(ACME), "role": "member"}
     for name in ("lena", "max"):
-        made = await press(api, "/operator/people", ANAS, name=name.title(), **form)
+        made = await press(api, "/administration/people", ANAS, name=name.title(), **form)
         await make_key(api, cookie_in(await press(api, path_in(made), {})))
-    await press(api, "/operator/teams", ANAS, name="Core", **form)
+    await press(api, "/administration/teams", ANAS, name="Core", **form)
     (team,) = house.directory.all(Team)
     invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
     for developer_id in (*invented, BEN):
-        await press(api, f"/operator/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
+        await press(api, f"/administration/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
         works(house, Scope(ACME, developer_id), at_us=NOW_US)
     return await let_in(api, next(iter(invented)), OPERATORS)
 
@@ -346,9 +346,9 @@ async def _crowd(house: House, api: Caller) -> Cookie:
 async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: House, api: Caller) -> None:
     invented = await _crowd(house, api)
     house.passes(NOW_US + MINUTE)
-    assert "1 day with at least 3 members" in await words(api, "/team", invented)
+    assert "Goals begun 3 Reached 0" in await words(api, "/team", invented)
     bens = await let_in(api, BEN, OPERATORS)
-    for path in ("/", "/mine"):
+    for path in ("/", "/settings"):
         shown = await words(api, path, bens)
         for told in (
             *("Core Ana put you there on ", "it has 2 other members", "may be one person"),
@@ -357,11 +357,11 @@ async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: 
             assert told in shown, path
 
     (stay,) = (each for each in house.directory.all(TeamMembership) if each.developer_id == BEN)
-    assert (await press(api, f"/mine/team-memberships/{stay.id}/end", ANAS)).status == 404
-    assert (await press(api, f"/mine/team-memberships/{stay.id}/end", bens)).status == 303
+    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", ANAS)).status == 404
+    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", bens)).status == 303
     assert (await api.using(bens).get("/team?team=" + str(stay.team_id))).status == 404
     assert "Core" not in await words(api, "/", bens)
-    assert "Ben took out of a team Ben, Core" in await words(api, "/operator/audit", ANAS)
+    assert "Ben took out of a team Ben, Core" in await words(api, "/administration/audit", ANAS)
 
 
 async def test_a_team_of_people_who_came_by_themselves_says_nothing_of_links(house: House, api: Caller) -> None:

@@ -1,4 +1,4 @@
-"""What is one's own: Mine, a goal and what is said of it, and the words and files that pages are made of."""
+"""What is one's own: Settings, a goal and what is said of it, and the words and files that pages are made of."""
 
 import re
 from hashlib import sha256
@@ -27,18 +27,18 @@ def api(house: House, api: Caller) -> Caller:
 
 async def test_who_asks_to_be_forgotten_is_seen_until_they_take_it_back(api: Caller) -> None:
     """With the command to type, by the operator and by an owner; nothing else happens, but for the audit log."""
-    command, asked, pages = f"svc forget {BEN}", "Nothing is deleted yet", [("/operator/people", ANAS)]
-    pages += [("/operator/server", OPERATORS), ("/operator/people", OPERATORS)]
-    assert (await press(api, "/mine/forget/back", BENS)).status == 404
-    assert "Ask to be forgotten" in await words(api, "/mine", BENS)
-    assert (await press(api, "/mine/forget", BENS)).headers["Location"] == "/mine?said=asked#data"
-    assert [asked in await words(api, "/mine", each) for each in (BENS, ANAS)] == [True, False]
+    command, asked, pages = f"svc forget {BEN}", "Nothing is deleted yet", [("/administration/people", ANAS)]
+    pages += [("/administration/server", OPERATORS), ("/administration/people", OPERATORS)]
+    assert (await press(api, "/settings/forget/back", BENS)).status == 404
+    assert "Ask to be forgotten" in await words(api, "/settings", BENS)
+    assert (await press(api, "/settings/forget", BENS)).headers["Location"] == "/settings?said=asked#data"
+    assert [asked in await words(api, "/settings", each) for each in (BENS, ANAS)] == [True, False]
     assert [command in await words(api, *page) for page in pages] == [True] * 3
-    again = await press(api, "/mine/forget", BENS)
+    again = await press(api, "/settings/forget", BENS)
     assert (again.status, b"asked for already" in again.body) == (409, True)
-    assert (await press(api, "/mine/forget/back", BENS)).status == 303
+    assert (await press(api, "/settings/forget/back", BENS)).status == 303
     assert [command in await words(api, *page) for page in pages] == [False] * 3
-    told = await words(api, "/operator/audit", ANAS)
+    told = await words(api, "/administration/audit", ANAS)
     assert told.index("Ben asked no longer to be forgotten Ben") < told.index("Ben asked to be forgotten Ben")
 
 
@@ -89,7 +89,7 @@ async def test_work_that_is_old_is_shown_where_nothing_else_was_asked_for(house:
 
 async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:
     """To whoever has the address: nothing of anybody is in it. The client that was there before is told as gone."""
-    shown = await words(api, "/mine", BENS)
+    shown = await words(api, "/settings", BENS)
     assert "svc connect claude-code --url http" in shown
     path = "/client/svc-1-py3-none-any.whl"
     assert all(f"{program} install http://localhost{path}" in shown for program in ("uv tool", "pipx"))
@@ -106,22 +106,38 @@ async def test_who_judged_is_said_and_ones_own_agent_offered_where_one_was_seen(
     offer = "svc connect claude-code --judge"
     reaches(house, ANA_SCOPE, at_us=NOW_US - DAY)
     house.passes(NOW_US)
-    shown = await words(api, "/mine", ANAS)
+    shown = await words(api, "/settings", ANAS)
     told = (await api.get("/v1/judge/verdicts", bearer())).json
     assert told == {"embedded": 2, "text_model": 0, "own_agent": 0}
     assert "svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told) in shown
-    assert [offer in await words(api, "/mine", each) for each in (ANAS, BENS)] == [True, False]
+    assert [offer in await words(api, "/settings", each) for each in (ANAS, BENS)] == [True, False]
+
+
+async def test_a_wrong_zone_is_told_beside_its_field_and_the_list_has_the_right_ones(house: House, api: Caller) -> None:
+    wrong = await press(api, "/settings/profile", BENS, timezone="Mars/<b>Olympus", language="en")
+    html = wrong.body.decode()
+    assert (wrong.status, house.directory.timezone(BEN)) == (400, "Europe/Berlin")
+    assert 'id="wrong-zone" role="alert">timezone: a time zone must be an IANA name' in html
+    assert ("<option selected>Europe/Berlin" in html, "<option>Asia/Seoul" in html, "<b>O" in html) == (
+        True,
+        True,
+        False,
+    )
+    assert (await press(api, "/settings/profile", BENS, timezone="Asia/Seoul", language="en")).status == 303
+    assert "<option selected>Asia/Seoul</option>" in (await api.using(BENS).get("/settings")).body.decode()
 
 
 async def test_an_address_that_no_other_machine_reaches_is_called_so(house: House, api: Caller) -> None:
     urls = {"http://127.0.0.1:4318": True, "http://[::1]": True, "http://x.localhost": True, "http://10.0.0.7": False}
     for url, only_here in urls.items():
         house.settings = msgspec.structs.replace(house.settings, ingest_url=url)
-        assert ("listens on its own machine only" in await words(api, "/mine", BENS)) is only_here, url
+        assert ("listens on its own machine only" in await words(api, "/settings", BENS)) is only_here, url
 
 
 async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:
-    listens = ["live." in (await api.using(each).get("/operator/people")).body.decode() for each in (OPERATORS, ANAS)]
+    listens = [
+        "live." in (await api.using(each).get("/administration/people")).body.decode() for each in (OPERATORS, ANAS)
+    ]
     assert listens == [False, True]
 
 

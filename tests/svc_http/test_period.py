@@ -124,6 +124,8 @@ async def test_the_period_goes_along_and_says_where_goals_are(house: House, api:
 
 async def test_old_addresses_lead_to_the_new_ones(api: Caller) -> None:
     for old in MOVED:
-        answer = await api.get(f"{old}?days=7")
-        assert (answer.status, answer.headers["Location"]) == (308, new_address(old, "days=7"))
+        path = f"{old}people" if old.endswith("/") else old
+        answer = await api.get(f"{path}?days=7")
+        assert (answer.status, answer.headers["Location"]) == (308, new_address(path, "days=7"))
+    assert new_address("/operator/people/x", "") == "/administration/people/x"
     assert new_address("/not-counted", "days=7") == "/goals?outcome=not_counted&days=7"

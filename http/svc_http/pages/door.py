@@ -115,10 +115,14 @@ NAV = (
     *(("/cost", "Cost"), ("/team", "Team"), ("/reports", "Reports")),
 )
 """Address and name, in the order of the head of every page."""
-MENU = (("/mine", "Settings"), ("/operator/people", "Administration"))
+MENU = (("/settings", "Settings"), ("/administration", "Administration"))
 """Behind one's name; the second is for owners."""
 _OF_ONE_PAGE = ("page", "cursor", "said", "about")
-OPERATOR_NAV = (("/operator/server", "Server"), ("/operator/people", "People"), ("/operator/audit", "Audit log"))
+OPERATOR_NAV = (
+    ("/administration/server", "Server"),
+    ("/administration/people", "People"),
+    ("/administration/audit", "Audit log"),
+)
 
 
 def chosen(name: str, text: str, words: Collection[_W]) -> _W:

@@ -23,9 +23,9 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.cost import REQUESTS_MAX
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.habits import next_habit
-from svc_http.pages.mine import questions, stays
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
+from svc_http.pages.settings import questions, stays
 from svc_http.pages.words import cost_told, number, usd
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes

@@ -11,6 +11,9 @@ MOVED = {
     "/limits": "/cost#time-lost",
     "/compared": "/team#your-place",
     "/team/lead": "/team#lead",
+    "/mine": "/settings",
+    "/mine/": "/settings/",
+    "/operator/": "/administration/",
 }
 """Old address to new. An old one that ends in `/` stands for every page below it."""
 routes = Routes()

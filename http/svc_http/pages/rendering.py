@@ -58,7 +58,14 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {each.__name__: _of_this_year(each) for each in words.DATED}
-    made.filters |= {**words.FILTERS, "cut": cut, "likely": words.spread, "rate": rate, "score_told": score_told}
+    made.filters |= {
+        **words.FILTERS,
+        "cut": cut,
+        "coded": coded,
+        "likely": words.spread,
+        "rate": rate,
+        "score_told": score_told,
+    }
     made.globals |= {"file": file_url, "kinds": words.KINDS}
     return made
 
@@ -83,8 +90,12 @@ def cut(text: str | None, characters: int = TEXT_CHARACTERS) -> str:
 def text_of(name: str) -> Markup:
     """Paragraphs that docs/your-scores.md holds in the same words."""
     text = (get_data(__name__, f"templates/texts/{name}.md") or b"").decode()
-    paragraphs = (_CODE.sub(r"<code>\1</code>", str(escape(each))) for each in text.strip().split("\n\n"))
-    return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
+    return Markup("").join(Markup("<p>{}</p>").format(coded(each)) for each in text.strip().split("\n\n"))
+
+
+def coded(text: str) -> Markup:
+    """With what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 async def html(name: str, values: Mapping[str, Any], status: int = 200) -> TrioResponse:

@@ -67,7 +67,7 @@ async def open_by_link(call: Call, token: str) -> Response:
         service.operators.begin(digest_of(text), service.now_us())
         response = await _let_in(call.request, door.OPERATOR_NAV[0][0])
         cookie = f"operator_{door.cookie_name(call.request)}"
-        return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/operator")
+        return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
     who = entry.principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)
@@ -131,13 +131,13 @@ async def go(call: Call) -> Response:
     return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), "", local_path(fields.get("next"))))
 
 
-@routes("POST /mine/provider", "Go to the provider to link one's account there.")
+@routes("POST /settings/provider", "Go to the provider to link one's account there.")
 async def go_and_link(call: door.BySignIn) -> Response:
     _provider(call)
     until_us = call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND
     link, offer = new_link(call.scope, until_us, entry.root_of(call.service.directory, call.sign_in))
     await call.act(offer)
-    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), link, "/mine?said=saved"))
+    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), link, "/settings?said=saved"))
 
 
 async def _sent_away(call: Call, errand: Errand) -> Response:

@@ -76,7 +76,8 @@ def _chart(labels: Sequence[str], weeks: Sequence[TeamWeek]) -> Markup:
         missed = (week.not_reached or 0) + (week.repeated or 0)
         rest = (week.begun or 0) - reached - undecided - missed
         told = f", {number(reached)} reached, {number(missed)} not, {number(undecided)} undecided"
-        about = f"Week of {label}: {counted(week.begun or 0, 'goal')} begun{'' if week.reached is None else told}"
+        is_told = week.begun and week.reached is not None
+        about = f"Week of {label}: {counted(week.begun or 0, 'goal')} begun{told if is_told else ''}"
         bars.append(
             Bar(label, (("reached", reached), ("missed", missed), ("undecided", undecided), ("s4", rest)), about)
         )

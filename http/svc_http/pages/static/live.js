@@ -20,4 +20,12 @@
   // What depends on the time of day is told by no event: a page that was away, or stands open, asks again.
   document.addEventListener("visibilitychange", () => { if (!document.hidden) tell(); });
   setInterval(tell, STALE_MS);
+  // A browser knows its zone: it is offered where it is another one than the chosen.
+  for (const offer of document.querySelectorAll("[data-own-zone]")) {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone, list = document.getElementById(offer.dataset.ownZone);
+    const button = offer.firstElementChild;
+    offer.hidden = list.value === own || ![...list.options].some((each) => each.value === own);
+    button.textContent = `Use ${own}, as this browser does`;
+    button.onclick = () => { list.value = own; offer.hidden = true; };
+  }
 })();

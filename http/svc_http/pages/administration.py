@@ -19,20 +19,21 @@ from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, operator_text
 from svc_http.pages.signing import may_let_in
-from svc_http.pages.words import SAID
+from svc_http.pages.words import SAID, counted
 from svc_http.params import SHOWN_CHARACTERS
+from svc_http.ports import Status
 from svc_http.routes.people import audit_file, digest_of, new_link
 from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
 TEAM_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
-PEOPLE = "/operator/people"
+PEOPLE = "/administration/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
 _HAS_BEGUN = (
     "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
-    "let a browser in, with a key that they make on the page Mine; or whoever runs the server, with `svc open`"
+    "let a browser in, with a key that they make on the page Settings; or whoever runs the server, with `svc open`"
 )
 routes = Routes()
 
@@ -176,20 +177,20 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     return await _done(call, "signed-out", member, *ends)
 
 
-@routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
+@routes("POST /administration/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     member = call.service.directory.membership(_looked_after(call, records.Key, key_id).scope)
     return await _done(call, "key-revoked", member, acts.RevokeKey(credential_id=key_id))
 
 
-@routes("POST /operator/teams", "Form a team.")
+@routes("POST /administration/teams", "Form a team.")
 async def form_team(call: ByOperator) -> Response:
     fields = await form_of(call)
     house, name = _own_organization(call, fields), fields.get("name", "").strip()
     return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
 
 
-@routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
+@routes("POST /administration/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
     _looked_after(call, records.Team, team_id)
     member = _looked_after(call, records.Membership, _id_sent((await form_of(call)).get("member", "")))
@@ -197,7 +198,7 @@ async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
     return await _done(call, "put-in", member, stay)
 
 
-@routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
+@routes("POST /administration/team-memberships/<stay_id>/end", "Take somebody out of a team.")
 async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     stay = call.service.directory.get(records.TeamMembership, stay_id)
     missing, team_id = f"no team membership {stay_id} here", None if stay is None else stay.team_id
@@ -209,6 +210,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 # --- how the server is, and every act of administration ------------------------------------------------------
 
 ACTS_SHOWN = 100  # the newest; the files have all
+FREE_BYTES_MIN = 10**9
 SERVER = OPERATOR_NAV[0][0]
 
 
@@ -218,24 +220,52 @@ async def server(call: ByOperator) -> Response:
     asked, directory = records.forget_requests(call.service.directory), call.service.directory
     asking = [(each, asked[each.id]) for each in directory.all(records.Developer) if each.id in asked]
     shown = await call.service.status(by_kind=False)
-    return await call.show("organization/server.html", shown=shown, asking=asking)
+    return await call.show("organization/server.html", shown=shown, asking=asking, wrong=_wrong(shown))
 
 
-@routes("POST /operator/replay", "Build the scores anew from the log.")
+def _wrong(shown: Status) -> list[str]:
+    """What is not well, the worst first, each with what to do; none where all is."""
+    failed, backups = shown.views.failed_events, shown.backups
+    free, replay = shown.disk_free_bytes, shown.replay
+    said = {
+        "Nothing can be stored: see whether the disk is full, and the server's log.": not shown.log.writable,
+        "The disk is nearly full: less than 1 GB is free.": free is not None and free < FREE_BYTES_MIN,
+        f"The data key of {counted(len(shown.missing_keys), 'developer')} is missing: `svc verify` says what to do.": (
+            bool(shown.missing_keys)
+        ),
+        f"{counted(failed, 'event')} could not be derived, and no figure holds them: `svc verify` says which.": bool(
+            failed
+        ),
+        f"The last replay failed: {replay.message or 'see the log of the server'}": replay.state == "failed",
+        "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": shown.catalog is None,
+        "The last refresh of prices failed; the ones before go on.": shown.catalog is not None and shown.catalog.stale,
+        "There is no backup yet.": backups is not None and backups.newest_at is None,
+        "The newest backup is overdue.": backups is not None and backups.newest_at is not None and backups.overdue,
+        "A backup failed since the start: the server's log says why.": backups is not None and backups.failures > 0,
+    }
+    return [sentence for sentence, holds in said.items() if holds]
+
+
+@routes("GET /administration", "To the first of the pages of administration.")
+async def administration(call: ByOperator) -> Response:
+    return rendering.redirect(SERVER if call.owner is None else PEOPLE)
+
+
+@routes("POST /administration/replay", "Build the scores anew from the log.")
 async def replay(call: ByOperator) -> Response:
     call.check_runs_the_server()
     call.service.start_replay()
     return rendering.redirect(f"{SERVER}?said=replaying")
 
 
-@routes("POST /operator/sign-out", "End what this browser may do for the operator.")
+@routes("POST /administration/sign-out", "End what this browser may do for the operator.")
 async def sign_out(call: ByOperator) -> Response:
     call.check_runs_the_server()
     call.service.operators.end(digest_of(operator_text(call.request)))
     return rendering.redirect(SIGN_IN)
 
 
-@routes("GET /operator/audit", "Who changed what when.")
+@routes("GET /administration/audit", "Who changed what when.")
 async def audit(call: ByOperator) -> Response:
     acts, asked = await _acts(call), {name: call.query.get(name, "") for name in ("from", "to")}
     return await call.show(
@@ -248,12 +278,12 @@ async def audit(call: ByOperator) -> Response:
     )
 
 
-@routes("GET /operator/audit.csv", "Every act, as a table.")
+@routes("GET /administration/audit.csv", "Every act, as a table.")
 async def audit_table(call: ByOperator) -> Response:
     return audit_file(await _acts(call), "csv")
 
 
-@routes("GET /operator/audit.ndjson", "Every act, a line each.")
+@routes("GET /administration/audit.ndjson", "Every act, a line each.")
 async def audit_lines(call: ByOperator) -> Response:
     return audit_file(await _acts(call), "ndjson")
 

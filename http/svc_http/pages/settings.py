@@ -1,8 +1,12 @@
 """What is the developer's own: what is captured and who sees it, agents, keys, browsers and the profile."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 from uuid import UUID
+from zoneinfo import available_timezones
 
 import msgspec
 from quart import Response
@@ -12,7 +16,7 @@ from aggregates.event import Scope, Unavailable
 from aggregates.people import acts
 from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, TeamMembership, forget_requests
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
-from aggregates.times import iso
+from aggregates.times import is_zone_name
 from projections.facts.facts import arrivals
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
@@ -22,6 +26,7 @@ from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS
 from svc_http.params import Call, zone_sent
+from svc_http.records import Arrival
 from svc_http.routes.people import new_key
 from svc_http.routing import Routes
 
@@ -61,8 +66,25 @@ def stays(call: BySignIn) -> list[dict[str, Any]]:
     return found
 
 
-@routes("GET /mine", "What is one's own, and in whose hands.")
-async def mine(call: BySignIn, key: str | None = None) -> Response:
+@cache
+def zones() -> Sequence[str]:
+    """To choose from: those that this machine knows."""
+    return sorted(filter(is_zone_name, available_timezones()))
+
+
+def _agents(arrivals: Sequence[Arrival]) -> list[tuple[str, str, list[str]]]:
+    """Each agent, when it last sent anything, and what it sends; the last one first."""
+    signals: defaultdict[str, list[Arrival]] = defaultdict(list)
+    for each in arrivals:
+        signals[each.source].append(each)
+    found = [
+        (name, max(each.last_at for each in sent), [each.signal for each in sent]) for name, sent in signals.items()
+    ]
+    return sorted(found, key=lambda agent: agent[1], reverse=True)
+
+
+@routes("GET /settings", "What is one's own, and in whose hands.")
+async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | None = None) -> Response:
     came, developer_id = call.service.arrivals, call.scope.developer_id
     known: list[tuple[str, str, int]] = []
     judges: Judged | None = None
@@ -70,13 +92,15 @@ async def mine(call: BySignIn, key: str | None = None) -> Response:
         known = await call.read(arrivals)
         judges = await call.read(judged)
     return await call.show(
-        "mine.html",
+        "settings.html",
+        200 if wrong_zone is None else 400,
         captured=rendering.text_of("captured"),
-        arrivals=came.with_known(developer_id, known),
+        agents=_agents(came.with_known(developer_id, known)),
         judges=judges,
         may_judge=next((source for source, *_ in known if source in AGENTS), None),
         refusals=came.of(developer_id)[1],
-        since=iso(came.since_us),
+        zones=zones(),
+        wrong_zone=wrong_zone,
         keys=_own_keys(call),
         new_key=key,
         sign_ins=_own_sign_ins(call),
@@ -121,33 +145,33 @@ def _address(call: Call) -> str:
 
 async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
     await call.act(command)
-    return rendering.redirect(f"/mine?said={said}")
+    return rendering.redirect(f"/settings?said={said}")
 
 
-@routes("POST /mine/keys", "Make a key, which is shown this once.")
+@routes("POST /settings/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
     label = (await form_of(call)).get("label", "").strip() or None
     key, issue = new_key(call.scope, name=label, came_by=root_of(call.service.directory, call.sign_in))
     await call.act(issue)
-    return await mine(call, key)
+    return await settings(call, key)
 
 
-@routes("POST /mine/keys/<key_id>/revoke", "Let a key open nothing any more.")
+@routes("POST /settings/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
     return await _done(call, acts.RevokeKey(credential_id=key_id), "key-revoked#keys")
 
 
-@routes("POST /mine/browsers/<sign_in_id>/end", "Sign a browser out.")
+@routes("POST /settings/browsers/<sign_in_id>/end", "Sign a browser out.")
 async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
         raise HttpError(404, "no browser of this address is signed in as you")
     accepted(await call.service.administer(acts.EndSignIn(sign_in_id=sign_in_id)))
-    return rendering.redirect("/mine?said=signed-out#browsers")
+    return rendering.redirect("/settings?said=signed-out#browsers")
 
 
-@routes("POST /mine/access/<access_id>/keep", "Say that what came by another member's link is one's own.")
+@routes("POST /settings/access/<access_id>/keep", "Say that what came by another member's link is one's own.")
 async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     """For good; but from a browser that came by such a link itself, in that browser alone."""
     _asked_about(call, access_id)
@@ -156,7 +180,7 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     return rendering.redirect(f"/?said={'kept' if only_in is None else 'kept-here'}")
 
 
-@routes("POST /mine/access/<access_id>/end", "Say that it is not one's own, which ends it.")
+@routes("POST /settings/access/<access_id>/end", "Say that it is not one's own, which ends it.")
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
     match _asked_about(call, access_id):
         case SignIn():
@@ -174,40 +198,43 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
     raise HttpError(404, "nothing of this address is asked about")
 
 
-@routes("POST /mine/team-memberships/<team_membership_id>/end", "Leave a team.")
+@routes("POST /settings/team-memberships/<team_membership_id>/end", "Leave a team.")
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
     if team_membership_id not in {each["stay"].id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
     return await _done(call, acts.RemoveTeamMember(team_membership_id=team_membership_id), "left#teams")
 
 
-@routes("POST /mine/sign-out", "Sign every browser out.")
+@routes("POST /settings/sign-out", "Sign every browser out.")
 async def sign_out_everywhere(call: BySignIn) -> Response:
     for each in _own_sign_ins(call):
         accepted(await call.service.administer(acts.EndSignIn(sign_in_id=each.id)))
     return forget_cookie(call.request, rendering.redirect(SIGN_IN))
 
 
-@routes("POST /mine/profile", "Set zone and language.")
+@routes("POST /settings/profile", "Set zone and language.")
 async def set_profile(call: BySignIn) -> Response:
     fields = await form_of(call)
     language = chosen("language", fields.get("language", ""), LANGUAGES)
-    zone = zone_sent("timezone", fields.get("timezone", "").strip())
+    try:
+        zone = zone_sent("timezone", fields.get("timezone", "").strip())
+    except HttpError as error:
+        return await settings(call, wrong_zone=error.message)
     change = acts.ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
     return await _done(call, change, "saved#profile")
 
 
-@routes("POST /mine/forget", "Ask whoever runs the server to be forgotten.")
+@routes("POST /settings/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
     return await _done(call, acts.RequestForget(developer_id=call.scope.developer_id), "asked#data")
 
 
-@routes("POST /mine/forget/back", "Ask no longer to be forgotten.")
+@routes("POST /settings/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
     return await _done(call, acts.WithdrawForget(developer_id=call.scope.developer_id), "asked-back#data")
 
 
-@routes("GET /mine/goals.json", "Every goal with its figures, as a file.")
+@routes("GET /settings/goals.json", "Every goal with its figures, as a file.")
 async def goals_file(call: BySignIn) -> Response:
     found = await call.read(goals, Wanted(), GOALS_MAX, 0)
     headers = {"Content-Disposition": 'attachment; filename="svc-goals.json"'}

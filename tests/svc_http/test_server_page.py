@@ -1,0 +1,58 @@
+"""The page Server begins with "All well", or with what is not; Administration leads to what one may see."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from svc_http import ports
+from svc_http.routes.people import digest_of
+from tests.svc_http.browsing import ANAS, OPERATORS, signs_in, words_of
+from tests.svc_http.house import Caller, House
+
+CATALOG = ports.CatalogShown(revision=1, published_at="2026-08-01", refreshed_at="2026-08-01", stale=False, models=3)
+BACKUPS = ports.BackupsShown(folder="b", kept=1, newest_at="2026-08-01", age_seconds=60, overdue=False, failures=0)
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(house: House) -> None:
+    signs_in(house)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "All well."),
+        ({"log": ports.LogShown(head=1, writable=False, events=None)}, "Nothing can be stored"),
+        ({"disk_free_bytes": 10**8}, "The disk is nearly full"),
+        ({"missing_keys": ["x"]}, "The data key of 1 developer is missing"),
+        ({"replay": ports.ReplayStatus(state="failed", message="<b>no</b>")}, "The last replay failed: <b>no</b>"),
+        ({"catalog": None}, "There are no prices"),
+        ({"catalog": replace(CATALOG, stale=True)}, "The last refresh of prices failed"),
+        ({"backups": replace(BACKUPS, newest_at=None, age_seconds=None)}, "There is no backup yet."),
+        ({"backups": replace(BACKUPS, overdue=True)}, "The newest backup is overdue."),
+        ({"backups": replace(BACKUPS, failures=1)}, "A backup failed"),
+        ({"backups": None}, "All well."),
+    ],
+)
+async def test_the_one_thing_that_is_not_well_comes_first(
+    api: Caller, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], said: str
+) -> None:
+    status = House.status
+
+    async def changed_status(self: House, *, by_kind: bool = True) -> ports.Status:
+        return replace(await status(self, by_kind=by_kind), **{"catalog": CATALOG, "backups": BACKUPS, **changed})
+
+    monkeypatch.setattr(House, "status", changed_status)
+    answer = await api.using(OPERATORS).get("/administration/server")
+    assert f"Server {said}" in words_of(answer)
+    assert b"<b>no" not in answer.body
+
+
+@pytest.mark.parametrize(("who", "to"), [(ANAS, "people"), (OPERATORS, "server")])
+async def test_administration_leads_on(api: Caller, who: dict[str, str], to: str) -> None:
+    answer = await api.using(who).get("/administration")
+    assert (answer.status, answer.headers["Location"]) == (303, f"/administration/{to}")
+    shown = await api.using(who).get(f"/administration/{to}")
+    assert (b'aria-label="Administration"' in shown.body) is (who is ANAS)
