@@ -4,6 +4,7 @@ import gc
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ POLL_SECONDS = 0.25  # how often a command asks the running server how far a rep
 REPORT_RETRY_SECONDS = 1.0  # after a look, or an outcome to be stored, that failed because something is unavailable
 FIRST_LINK_SECONDS = 600  # how long the link of a first start waits: its reader may read other lines first
 
+_MALLOC_ARENA_MAX, _ARENAS_MAX = -8, 2  # `M_ARENA_MAX` of glibc's malloc.h
 GC_ALLOCATIONS = 50_000  # between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time
 
 
@@ -47,6 +49,14 @@ def typed(*arguments: str) -> str:
     else:
         command = [sys.argv[0]]
     return shlex.join([*command, *arguments])
+
+
+def share_heaps() -> None:
+    """Before threads begin: each with a heap of its own would keep all that it once held."""
+    import ctypes  # a server alone needs it
+
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        ctypes.CDLL(None).mallopt(_MALLOC_ARENA_MAX, _ARENAS_MAX)
 
 
 def look_seldom() -> None:

@@ -30,7 +30,7 @@ from aggregates.times import US_PER_SECOND
 from svc.jobs.nodes import alone
 from svc.log.folder import NAME as SECRET_NAME
 from svc.log.folder import SOCKET, forget_running, held, listening_socket, note_running
-from svc.process import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN, look_seldom, single
+from svc.process import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN, look_seldom, share_heaps, single
 from svc.service import RunningService, open_service
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
@@ -99,6 +99,7 @@ class Listening(NamedTuple):
 async def serve(settings: Settings, ready: Callable[[Listening], None], first: Callable[[Initialized], None]) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises `FolderInUse`, `SettingsError`, `StoreUnavailable`."""
     raise_file_limit()
+    share_heaps()
     with held(settings.var_path):
         async with open_service(settings, lasting=True) as service:
             made = await initialize(service, settings.var_path)

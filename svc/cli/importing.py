@@ -231,7 +231,8 @@ def _agentsview(
                 tell(reports, as_json, partial(_show_each, archive.missing))
                 return destination.say_next(len(reports))
             for name, report in reports.items():
-                say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {report.created} captures new")
+                if new := report.created + report.corrected:
+                    say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {new} captures new")
         except (Mendable, click.ClickException) as error:
             if not watch or (isinstance(error, click.ClickException) and error.__cause__ is None):  # after Ctrl-C
                 raise

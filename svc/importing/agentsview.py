@@ -180,7 +180,7 @@ class Archive:
             found = [msgspec.convert(row, Session, strict=False) for row in self.rows(db, "sessions")]
         found.sort(key=lambda each: (each.by_agent, bool(each.parent_session_id), each.begins_us, each.id))
         self._known = {each.id: each for each in found}
-        families = ((each.id, each.parent_session_id) for each in found if each.parent_session_id)
+        families = ((each.id, parent.id) for each in found if (parent := self._parent_of(each)))
         self._family = frozenset(name for family in families for name in family)
         by_agent, from_us = dict[str, list[Found]](), 0 if since is None else int(since.timestamp() * 1_000_000)
         for each in found:
@@ -197,11 +197,16 @@ class Archive:
             return None
         root = session
         for _ in range(_PARENTS_MAX):
-            root = self._known.get(root.parent_session_id or "", root) if root.by_agent else root
+            root = (root.by_agent and self._parent_of(root)) or root
         # What stands alone repeats nothing of others, and is forgotten when it is read.
         seen = seen if session.id in self._family else Memory()
         reader = SessionReader(self, session, root.agent_session, seen)
         return reader, self._unread(session, reader.exchanges(), quiet_before_us)
+
+    def _parent_of(self, session: Session) -> Session | None:
+        """Named by its id, or as Pi's is, by its file."""
+        named = session.parent_session_id or ""
+        return self._known.get(named) or self._known.get(f"{session.agent}:{named.rpartition('_')[2]}")
 
     def _unread(self, session: Session, exchanges: Iterator[Exchange], quiet_before_us: int) -> Iterator[Exchange]:
         """What came after that which was read before; noted only when all of it was taken."""

@@ -28,7 +28,7 @@ INSERT INTO sessions (id, project, machine, agent, cwd, started_at, ended_at, pa
 ('pi:0199aaaa-0000-7000-8000-000000000001', 'shop', 'm1', 'pi', '/home/dev/shop', '2026-11-23T09:00:00Z',
     '2026-11-23T09:01:12Z', NULL, '', 0),
 ('pi:0199aaaa-0000-7000-8000-000000000002', 'shop', 'm1', 'pi', '/home/dev/shop', '2026-11-23T09:00:00Z',
-    '2026-11-23T10:00:04Z', 'pi:0199aaaa-0000-7000-8000-000000000001', 'fork', 0),
+    '2026-11-23T10:00:04Z', 'pi:2026-11-23T09-00_0199aaaa-0000-7000-8000-000000000001', 'fork', 0),
 ('cursor:33334444-0000-4000-8000-0000000000cc', 'shop', 'm1', 'cursor', '', '2026-11-23T11:00:00Z', NULL, NULL, '', 0),
 ('opencode:ses_one', 'shop', 'm1', 'opencode', '/home/dev/shop', '2026-11-23T12:00:00Z', NULL, NULL, '', 0),
 ('opencode:ses_sub', 'shop', 'm1', 'opencode', '/home/dev/shop', '2026-11-23T12:00:17Z', NULL, 'opencode:ses_one', '', 0),
