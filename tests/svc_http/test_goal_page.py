@@ -154,7 +154,7 @@ async def test_a_goal_at_a_glance(house: House, api: Caller) -> None:
     text, html = words_of(page), html_of(page)
     told = (await api.get(f"/v1/score_v3/sub-sessions/{goal[7:]}/turns", bearer())).json
     used = told["used"]
-    assert f"{used['input_tokens']} tokens in, {used['output_tokens']} out, 0 by cache" in text
+    assert f"{used['input_tokens']} tokens in, {used['output_tokens']} out, 0 from the cache, 0 into it" in text
     assert used["input_tokens"] == sum(each["used"]["input_tokens"] for each in told["turns"]) == 200
     assert "reached its goal" in text
     assert "1 change in 1 file · 2 tools · 1 check" in text
