@@ -47,7 +47,8 @@ READS = (
 )
 """Every scoring read; those with a window in each window where figures are added up over it."""
 PAGES = (
-    *("/", "/?days=all", "/goals?days=all", "/goals?days=all&words=parser", "/goals?days=all&outcome=not_counted"),
+    *("/", "/?days=90", "/?days=all"),
+    *("/goals?days=all", "/goals?days=all&sort=cost", "/goals?days=all&outcome=not_counted"),
     *("/habits", "/habits?days=all", "/cost", "/cost?days=all", "/cost?days=all&by=model&stack=project"),
     *("/reports", "/settings", "/team", "/team?days=all"),
     *("/goals/{sub_session}", "/goals/{sub_session}/say?word=not-reached", "/goals/{sub_session}/say?word=join"),

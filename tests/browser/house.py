@@ -20,7 +20,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 _LINK = re.compile(r"Open this once within \d+ minutes: (\S+)")
 PAGES = [
     "/",
-    "/?days=7",
+    "/?from=2016-01-01&to=2026-01-01",
     "/goals?days=all",
     "/goals?days=all&outcome=not_counted",
     "/habits?days=all",
