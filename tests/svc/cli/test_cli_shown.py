@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -15,6 +17,7 @@ from svc import cli
 from svc.cli import importing, main
 from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, checked_answer, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
+from svc.cli.scoring import show_goals
 from svc.importing.importer import ImportReport, Refusal
 from tests.support.tables import table
 
@@ -111,11 +114,19 @@ HOSTILE = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066c\u200b\u200ed\u2028\u061c\U000e
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\U000e0041]")
 
 
+def hostile_goal(text: str) -> dict[str, Any]:
+    """Whatever of it was made of somebody's words."""
+    told = {"score_v3_sub_session_id": ID, "started_at": "2026-01-05T09:30:00Z", "outcome": "reached"}
+    said = {"title": text, "summary": text, "title_source": "rubric", "project": {"key": "k", "name": text}}
+    return {**told, **said, "kind_told": "change", "grade_told": None, "cost_usd": None, "cost_kind": None}
+
+
 @table(
     "show",
     {
         "a table, its head and its title": lambda text: show_table((text, text), [(text, text)], text),
         "fields": lambda text: show_fields([(text, text)]),
+        "a list of goals": lambda text: show_goals([hostile_goal(text)], UTC),
         "a sentence": say,
         "JSON": print_json,
     },

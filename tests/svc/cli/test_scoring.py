@@ -1,6 +1,7 @@
 """What a scored developer asks in a terminal, against the real server with the demo's sessions."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.cli.demo import write_transcripts
 from svc.cli.scoring import cost_of, score_told, sparks
-from svc_http.pages.words import HABITS, STATES, bounded, cost_told, titled
+from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, titled, tokens, usd
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
 
@@ -175,6 +176,31 @@ def test_habits_and_cost_are_counts_of_the_days_asked_for(ana: tuple[Server, str
         assert sum(each["goals"] for each in cost["groups"]) >= cost["total"]["goals"] == len(listed(ana, *TIME))
         assert f"All time: {cost_told(cost['total'])} for {cost['total']['goals']} goals." in shown
         assert cost["dearest"][0]["score_v3_sub_session_id"][:8] in shown
+
+
+_FIGURE = re.compile(r"\d[\d.]*\d|\d")
+
+
+def figures_in(answer: Any) -> Iterator[str]:
+    """Every figure of an answer in the ways in which a person reads it, and those in its texts."""
+    if isinstance(answer, dict | list):
+        for each in answer.values() if isinstance(answer, dict) else answer:
+            yield from figures_in(each)
+    elif isinstance(answer, str):
+        yield from _FIGURE.findall(answer)
+        yield from (f"{int(each)}" for each in re.findall(r"-(\d\d)T", answer))  # the day of a time
+    elif answer is not None:
+        for told in (number(answer), tokens(answer), usd(answer), number(answer * 100)):
+            yield from _FIGURE.findall(told)
+
+
+@pytest.mark.parametrize("command", ["score", "goals", "cost", "cost --by day", "cost --by project", "habits"])
+def test_every_figure_printed_stands_in_the_answer(ana: tuple[Server, str], command: str) -> None:
+    typed = (*command.split(), *TIME)
+    known = {*figures_in(json.loads(told(ana, *typed, "--json"))), "100"}  # a prompt's grade is one of a hundred
+    shown = _FIGURE.findall(told(ana, *typed))
+    assert len(shown) >= 5
+    assert [each for each in shown if each not in known] == []
 
 
 def test_lines_of_figures_are_drawn() -> None:
