@@ -98,15 +98,16 @@ class Whose(NamedTuple):
 
     def say_next(self, files: int) -> None:
         """Where what was imported is seen; on standard error, beside any JSON."""
-        if files and self.url is None:
-            folder = () if self.settings.var == Settings().var else ("--var", self.settings.var)
-            if running(self.settings.var_path) is None:
-                say(f"Next: {typed('serve', *folder)} shows the goals in it.", err=True)
-            else:
-                pages, goals = typed("open", *folder), typed("goals", *folder)
-                say(f"Next: {pages} opens the pages, {goals} lists the goals.", err=True)
-        elif files:
-            say("Next: the pages of that server, or `svc goals --api URL`, show the goals.", err=True)
+        if not files:
+            return
+        folder = () if self.settings.var == Settings().var else ("--var", self.settings.var)
+        if self.url is not None:
+            following = "the pages of that server, or `svc goals --api URL`, show the goals"
+        elif running(self.settings.var_path) is None:
+            following = f"`{typed('serve', *folder)}` shows the goals on its pages"
+        else:
+            following = f"`{typed('open', *folder)}` opens the pages, `{typed('goals', *folder)}` lists the goals"
+        say(f"Next: {following}.", err=True)
 
     async def _here(self, sessions: Sessions, progress: Progress, again: bool) -> dict[str, ImportReport]:
         from svc.cli.access import reach

@@ -107,7 +107,7 @@ def goals(
     if as_json:
         return print_json(found)
     if found["goals"]:
-        show_goals(found["goals"], span.zone)
+        show_goals(found["goals"], span.zone, sort)
     else:
         Shown().print("No such goal: --days all looks at all of them.")
     Shown(highlight=False, soft_wrap=True).print(listed_told(found, span), style="dim")
@@ -124,19 +124,20 @@ def listed_told(found: Found, span: Span) -> str:
     return f"{counted(found['begun'], 'goal')} of {span.told}" + (f": {told}" if told else "")
 
 
-def show_goals(found: Sequence[Found], zone: tzinfo) -> None:
-    """One line each, as wide as the terminal; whole where it goes to a file."""
+def show_goals(found: Sequence[Found], zone: tzinfo, sort: str) -> None:
+    """One line each, as wide as the terminal, with what they are sorted by; whole where it goes to a file."""
     console = Shown(highlight=False)
     width = console.width if console.is_terminal else WIDE_COLUMNS
     more = width >= WIDE_FROM_COLUMNS
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("id", "began", "outcome", "cost", *(("kind", "prompts", "project") if more else ())):
-        table.add_column(name, no_wrap=True, justify="right" if name == "cost" else "left")
+    figure = "cost" if sort == "started" else sort
+    for name in ("id", "began", "outcome", figure, *(("kind", "prompts", "project") if more else ())):
+        table.add_column(name, no_wrap=True, justify="right" if name == figure else "left")
     table.add_column("goal")
     for each in found:
         began = wording.short_day(each["started_at"], zone, datetime.now(zone).year)
         style = _STYLES.get(each["outcome"], "yellow")
-        row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", cost_of(each)]
+        row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", figure_of(each, sort)]
         if more:
             project = each["project"]["name"] if each["project"] else ""
             row += [wording.kind(each["kind_told"]), each["grade_told"] or UNKNOWN, escape(project)]
@@ -150,7 +151,17 @@ def goal_id(goal: Found) -> str:
     return str(goal["score_v3_sub_session_id"][:ID_CHARACTERS])
 
 
-def cost_of(goal: Found) -> str:
+def figure_of(goal: Found, sort: str) -> str:
+    """What it was sorted by; its cost, where that is when it began."""
+    match sort:
+        case "duration":
+            return wording.duration(goal["duration_seconds"])
+        case "tokens":
+            return wording.tokens(goal["total_tokens"])
+        case "grade":
+            return str(goal["grade_told"] or UNKNOWN)
+        case "turns":
+            return str(goal["turns"])
     cost = goal["cost_usd"]
     return UNKNOWN if cost is None else _DOUBTS.get(goal["cost_kind"], "") + wording.usd(cost)
 

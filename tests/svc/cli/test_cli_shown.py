@@ -126,7 +126,7 @@ def hostile_goal(text: str) -> dict[str, Any]:
     {
         "a table, its head and its title": lambda text: show_table((text, text), [(text, text)], text),
         "fields": lambda text: show_fields([(text, text)]),
-        "a list of goals": lambda text: show_goals([hostile_goal(text)], UTC),
+        "a list of goals": lambda text: show_goals([hostile_goal(text)], UTC, "cost"),
         "a sentence": say,
         "JSON": print_json,
     },

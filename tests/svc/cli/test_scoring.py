@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.demo import write_transcripts
-from svc.cli.scoring import cost_of, score_told, sparks
+from svc.cli.scoring import figure_of, score_told, sparks
 from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, titled, tokens, usd
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
@@ -264,7 +264,11 @@ def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     assert cost_told({"known_cost_usd": known, **requests, **bounds}) == said
 
 
-def test_a_goals_cost_is_short() -> None:
-    costs = {"exact": "$2.00", "lower_bound": "≥ $2.00", "upper_bound": "≤ $2.00", "about": "~ $2.00"}
-    assert {kind: cost_of({"cost_usd": 2.0, "cost_kind": kind}) for kind in costs} == costs
-    assert (cost_of({"cost_usd": None, "cost_kind": None}), bounded(None, 0, 0)) == ("–", "–")
+def test_a_goal_is_listed_with_what_it_is_sorted_by() -> None:
+    goal = {"cost_usd": 2.0, "cost_kind": "exact", "total_tokens": 12_400, "turns": 3}
+    goal |= {"grade_told": None, "duration_seconds": None}
+    shown = {"started": "$2.00", "cost": "$2.00", "tokens": "12.4 k", "turns": "3", "grade": "–", "duration": "–"}
+    assert {sort: figure_of(goal, sort).replace("\u202f", " ") for sort in shown} == shown
+    costs = {"lower_bound": "≥ $2.00", "upper_bound": "≤ $2.00", "about": "~ $2.00"}
+    assert {kind: figure_of({**goal, "cost_kind": kind}, "cost") for kind in costs} == costs
+    assert (figure_of({"cost_usd": None}, "cost"), bounded(None, 0, 0)) == ("–", "–")
