@@ -28,7 +28,7 @@ FOUND_MAX = 50  # of a search
 DEAREST_SHOWN = 5
 ID_CHARACTERS = 8  # so many of an id are shown, and name it everywhere
 NEWEST = "newest"
-WIDE_FROM_COLUMNS = 110  # from so many on a table of goals has more columns
+WIDE_FROM_COLUMNS = 120  # from so many on a table of goals has more columns
 BAR_CHARACTERS = 10
 _SPARKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"reached": "green", "not_reached": "red", "repeated": "red", "going_on": "cyan"}
@@ -140,7 +140,7 @@ def show_goals(found: Sequence[Found], zone: tzinfo, sort: str) -> None:
         row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", figure_of(each, sort)]
         if more:
             project = each["project"]["name"] if each["project"] else ""
-            row += [wording.kind(each["kind_told"]), each["grade_told"] or UNKNOWN, escape(project)]
+            row += [wording.kind(each["kind_told"]), figure_of(each, "grade"), escape(project)]
         said = f"“{each['found']['sentence']}”" if "found" in each else _title(each)
         table.add_row(*row, Text(plain(said), no_wrap=True, overflow="ellipsis"))
     console.width = min(width, Shown(width=WIDE_COLUMNS).measure(table).maximum)
@@ -159,7 +159,7 @@ def figure_of(goal: Found, sort: str) -> str:
         case "tokens":
             return wording.tokens(goal["total_tokens"])
         case "grade":
-            return str(goal["grade_told"] or UNKNOWN)
+            return (goal["grade_told"] or UNKNOWN).removeprefix("between ").replace(" and ", "–")  # as in B–A
         case "turns":
             return str(goal["turns"])
     cost = goal["cost_usd"]
@@ -317,20 +317,19 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     console.print(f"{span.told[0].upper()}{span.told[1:]}: {spent}.")
     if found["not_reached"]["goals"]:
         console.print(f"{wording.cost_told(found['not_reached'])} of it went to goals not reached, or repeated.")
-    rows = []
+    rows, unpriced = [], total["unpriced_requests"]
     for each in found["groups"]:
         name = STATES.get(each["key"], each["name"]) if by == "outcome" else each["name"]
-        unpriced = each["unpriced_requests"]
         row = name or "unknown", str(each["goals"]), wording.tokens(each["total_tokens"]), wording.cost_told(each)
-        rows.append((*row, f"{unpriced:,} requests" if unpriced else ""))
+        rows.append((*row, f"{each['unpriced_requests']:,}") if unpriced else row)
     if rows:
-        show_table((by, "goals", "tokens", "cost", "without a price"), rows)
+        show_table((by, "goals", "tokens", "cost", *(("requests without a price",) if unpriced else ())), rows)
     for place, each in enumerate(found["dearest"][:DEAREST_SHOWN]):
         if not place:
             console.print("The dearest goals:", style="bold")
         spent = wording.bounded(each["cost_usd"], each["unpriced_requests"], 0)
         console.print(f"  {goal_id(each)}  {spent:>9}  {escape(each['title'] or '')}", no_wrap=True)
-    if total["unpriced_requests"]:
+    if unpriced:
         console.print("A cost was more than is known where requests have no price.", style="yellow")
 
 
