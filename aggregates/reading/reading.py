@@ -319,7 +319,7 @@ def _around(own: str, at: int, after: int) -> tuple[int, int]:
 _FILE = re.compile(r"\.(?![A-Z][a-z])\w{1,5}(?:[:#]\S*)?`?$")  # `t.Run` is none
 _EITHER = re.compile(r"([a-z]+)/[a-z]+(?:-[a-z]+)*")  # of two plain words, mostly no folder
 _NO_PLACE = re.compile(
-    r"`?\.\w{0,5}`?|`+|\d+[-/]\d+|[a-z]+\(s\)?|.*REDACTED.*"
+    r"`?\.\w{0,5}`?|`+|\d*[-/]\d+|[a-z]+\(s\)?|.*REDACTED.*"
 )  # a mere ending, numbers of a list, a secret
 _CODE = re.compile(r"`[^`\n]{1,120}`")  # of code its whole line is quoted
 _NO_PLACE_NAMED = 1  # so telling is a name without a place

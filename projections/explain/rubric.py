@@ -161,8 +161,8 @@ def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], nam
         apart = sum(own.intent is not None and not _applies(name, own) for own in rubrics)
         if apart:
             more += f"; not asked of {evidence.counted(apart, 'prompt')}, of another kind"
-    value = None if nearest.unsure else nearest.earned
-    told = {"what": nearest.what + more, "asked_of": asked_of, "chance": chance, "likely": in_words(value, chance)}
+    likely = nearest.likely if nearest.earned else in_words(None if nearest.unsure else False, chance)
+    told = {"what": nearest.what + more, "asked_of": asked_of, "chance": chance, "likely": likely}
     return HabitExplained(**msgspec.structs.asdict(nearest) | told)
 
 
