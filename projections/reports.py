@@ -17,6 +17,7 @@ from aggregates.reports.events import ReportPeriod
 from aggregates.reports.prose import Narration, NarrativeStatus
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import Window, iso
+from projections.cost import CostQuery, cost
 from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.prices import Reading, Spending, team_cost
 from projections.reader import Reader, TextRef, bodies, bound
@@ -146,6 +147,7 @@ SECTIONS: dict[str, Callable[[ReportInput], object]] = {
     "modelTask": _listed(activity.model_task),
     "throttle": _throttle,
     "modelUsage": _model_usage,
+    "cost": lambda look: cost(look.reader, look.scope, CostQuery(look.window, "model", ZoneInfo(look.period.timezone))),
     "coaching": _coaching,
 }
 """Name on the wire → what it is made of, in the order of the contract."""

@@ -48,7 +48,7 @@ def report_figures(sections: str) -> ReportFigures | None:
     score, speed = said["score"], said["speed"]
     if not score["total_count"]:
         return None
-    tokens, rollup = said["tokens"], said["modelUsage"]["spending"]["rollup"]
+    tokens, spent = said["tokens"], said["cost"]["total"]
     throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
     # A median of nothing is shown as 0, and is no figure to tell.
     found: dict[str, float | None] = {
@@ -63,8 +63,8 @@ def report_figures(sections: str) -> ReportFigures | None:
         "active_hours": said["taskTime"]["totalActiveSeconds"] / 3_600,
         "median_tokens_to_reach_a_goal": tokens["crush_weight"] if tokens.get("crush_weight_count") else None,
         "median_cost_of_a_goal_usd": tokens["cpcs_estimate"] if tokens.get("cpcs_count") else None,
-        "cost_usd": rollup["costUsd"],
-        "model_requests": rollup["requestCount"],
+        "cost_usd": spent["cost_usd"],
+        "model_requests": spent["requests"],
         "throttle_events": throttled.get("totalEvents"),
         "hours_lost_to_throttling": throttled.get("estimatedHoursLost"),
         "integrity_flags": sum(each["count"] for each in said["integrity"]["by_kind"]),

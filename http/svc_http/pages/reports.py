@@ -6,6 +6,7 @@ from datetime import tzinfo
 from typing import Any, get_args
 from uuid import UUID
 
+from markupsafe import Markup
 from quart import Response
 
 from aggregates.event import Scope
@@ -18,7 +19,7 @@ from projections.facts.reports import Meta
 from projections.reader import Reader
 from projections.sub_sessions.rows import find
 from svc_http.bodies import accepted, found
-from svc_http.pages import rendering
+from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.words import HABITS, day, local, rate_told
@@ -61,8 +62,12 @@ def title_of(meta: Meta, zone: tzinfo) -> str:
 async def list_reports(call: BySignIn) -> Response:
     number = page_number(call)
     listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
+    newest = next((each for each in listed if each.status == "completed"), None) if number == 1 else None
+    read = None if newest is None else await call.read(rows.report, UUID(newest.report_id))
     return await call.show(
         "reflection/reports.html",
+        newest=read,
+        **({} if read is None else await _shown(call, read)),
         listed=listed[:PAGE_ROWS],
         more=len(listed) > PAGE_ROWS,
         number=number,
@@ -88,26 +93,47 @@ async def ask_for(call: BySignIn) -> Response:
 @routes("GET /reports/<report_id>", "One report.")
 async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
-    # There are none where it is not made yet, or its words have been forgotten.
+    return await call.show(
+        "reflection/report.html",
+        title=title_of(read.meta, call.own_zone),
+        state=STATES[read.status],
+        unfinished=read.status in UNFINISHED,
+        notices=await _told(call, report_id),
+        **await _shown(call, read),
+    )
+
+
+async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
+    """What a report says, with its drawings."""
+    # There are no sections where it is not made yet, or its words have been forgotten.
     shown = None if read.sections is None else json.loads(bytes(read.sections), object_hook=Section)
     score = Section() if shown is None else shown["score"]
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
+    sentence = rate_told(reached, decided, undecided, interval)
     tasks = [] if shown is None else (shown["taskTime"]["items"] or [])[:ROWS_SHOWN]
-    return await call.show(
-        "reflection/report.html",
-        report=read,
-        title=title_of(read.meta, call.own_zone),
-        state=STATES[read.status],
-        unfinished=read.status in UNFINISHED,
-        shown=shown,
-        habits=HABITS,
-        sentence=rate_told(reached, decided, undecided, interval),
-        tasks=tasks,
-        files=[] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
-        missed=await call.read(_missed, tasks),
-        notices=await _told(call, report_id),
-    )
+    return {
+        "report": read,
+        "shown": shown,
+        "habits": HABITS,
+        "sentence": sentence,
+        "outcome_bar": charts.share(
+            sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
+        ),
+        "habit_bars": {} if shown is None else _habit_bars(shown["skill"]),
+        "tasks": tasks,
+        "files": [] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
+        "missed": await call.read(_missed, tasks),
+    }
+
+
+def _habit_bars(skill: Section) -> dict[str, Markup]:
+    bars = {}
+    for name, label in HABITS.items():
+        hits = skill["per_boolean"].get(name, 0) if skill["per_boolean_counts"].get(name) else 0
+        parts = (("reached", hits), ("missed", 1 - hits)) if hits else ()
+        bars[name] = charts.share(f"{label}: {100 * hits:.0f} %", parts)
+    return bars
 
 
 async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | None]]:

@@ -173,7 +173,7 @@ def sections(**changed: Any) -> str:
         "integrity": {"by_kind": [{"kind": "auto_retry_storm", "count": 1}, {"kind": "clock_skew", "count": 2}]},
         "taskTime": {"totalActiveSeconds": 9_000.0, "items": [{"title": "Secret plans"}]},
         "throttle": None,
-        "modelUsage": {"spending": {"rollup": {"costUsd": None, "requestCount": 30}}},
+        "cost": {"total": {"cost_usd": None, "requests": 30}},
         "coaching": {"items": [{"boolean": "plan_first", "example": {"preview": "Secret plans"}}]},
     }
     return msgspec.json.encode(said | changed).decode()
