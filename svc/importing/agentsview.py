@@ -336,7 +336,9 @@ class SessionReader(Reader):
         cost = usage.cost_microdollars
         if cost is not None and usage.cost_status in _REPORTED and cost <= USD_MAX * 1_000_000:
             told["cost_usd_nano"] = cost * 1_000
-        self._add(note("request", key, at_us, request_id=key, sidechain=self._row.by_agent, **told))
+        asked = note("request", key, at_us, request_id=key, sidechain=self._row.by_agent, **told)
+        if asked.tokens or cost:  # beside requests that are told one by one, Copilot's sums are empty
+            self._add(asked)
 
     def _called(self, call: Any, made: ToolCall, results: Sequence[Any]) -> ToolCall:
         if tool_effect(made.name) == "other":

@@ -238,7 +238,8 @@ INSERT INTO messages (id, session_id, ordinal, role, content, timestamp) VALUES
 INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, result_content, call_index) VALUES
 (911, 'copilot:c9', 'bash', 'Bash', 'k1', '{"content":"1 failed\\n<shellId: 0 completed with exit code 1>"}', 0);
 INSERT INTO usage_events (session_id, source, model, input_tokens, occurred_at, dedup_key) VALUES
-('copilot:c9', 'shutdown', 'gpt-5', 1001, '2026-03-02T10:00:14Z', 'shutdown:c9:0');
+('copilot:c9', 'shutdown', 'gpt-5', 1001, '2026-03-02T10:00:14Z', 'shutdown:c9:0'),
+('copilot:c9', 'shutdown', 'gpt-4', 0, '2026-03-02T10:00:14Z', 'shutdown:c9:0:mini');
 """
 GOES_ON = """
 UPDATE sessions SET transcript_revision = '2' WHERE agent = 'copilot';
@@ -258,6 +259,7 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
         await imported(archive, actor, "copilot")
     db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
     assert db.execute("SELECT sum(input_tokens) FROM requests WHERE superseded = 0").fetchone() == (2003,)
+    assert [draft.record.input_tokens for draft in drafts(read(Archive(file), "copilot"), "request")] == [2003]
     assert [draft.record.ok for draft in drafts(read(Archive(file), "copilot"), "tool")] == [False]
 
 
