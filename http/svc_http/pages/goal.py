@@ -75,7 +75,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         explained=explained,
         goal_id=row.sub_session_id,
         told=told,
-        course=charts.course(told, partial(_place, number), call.own_zone),
+        course=charts.course(told, partial(_place, number, "all&" * everything), call.own_zone),
         shown=shown,
         number=number,
         alone=alone,
@@ -87,10 +87,10 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     )
 
 
-def _place(page: int, turn: int) -> str:
+def _place(page: int, carried: str, turn: int) -> str:
     """Where a turn is, on this page of turns or another one."""
     at = (turn - 1) // TURNS_SHOWN + 1
-    return f"{'' if at == page else f'?page={at}'}#turn-{turn}"
+    return f"{'' if at == page else f'?{carried}page={at}'}#turn-{turn}"
 
 
 # --- its turns as the page has them -------------------------------------------------------------------------------
