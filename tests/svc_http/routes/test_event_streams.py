@@ -197,7 +197,7 @@ async def test_a_fault_ends_its_stream_alone(house: House, autojump_clock: MockC
         house.passes(NOW_US)
         await client.over.wait()
     assert client.ended
-    assert [line["log_level"] for line in lines] == ["error", "info"]
+    assert [line["log_level"] for line in lines] == ["error", "debug"]
     assert "database" not in str(client.stream.comments)
     house.breaks = None
     again = opened(last_id=client.stream.last_id)
