@@ -1,13 +1,11 @@
-"""Sub-sessions as they are listed and looked for, what an override is about, and how often there is one."""
+"""Sub-sessions as they are listed, what an override is about, and how often there is one."""
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import Interval
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
@@ -15,10 +13,6 @@ from aggregates.times import Window
 from projections.derive.sessions import neighbour, session_gaps
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions import rows as goal_rows
-
-SEARCHED_MAX = 2_000
-"""So many goals are looked through for words: titles are read from the log."""
-_READ_AT_ONCE = 200  # of these
 
 
 class Booleans(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,53 +154,6 @@ def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | No
     )
     asked = {"organization": str(organization_id), "developer": None if developer_id is None else str(developer_id)}
     return int(reader.db.execute(query, asked | msgspec.structs.asdict(window)).fetchone()[0])
-
-
-# Goals as a person looks for them: by time, kind, outcome, agent and words of the title.
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which goals; None is any."""
-
-    window: Window | None = None
-    kind: Intent | None = None
-    outcome: goal_rows.GoalOutcome | None = None
-    agent: str | None = None
-    said: bool = False  # only those that a person said something about
-    words: str = ""
-
-
-class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
-    rows: list[goal_rows.SubSessionRow]
-    total: int | None  # how many there are; None where they were looked through
-    more: bool
-    searched: int = 0  # how many were looked through for words; 0 without any
-    complete: bool = True  # whether all there are were looked through
-
-
-def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int) -> GoalPage:
-    """The newest first. What was said is sealed in the log, so it is read, up to a bound that is told."""
-    named = {"kind": wanted.kind, "outcome": wanted.outcome, "agent": wanted.agent}
-    where = goal_rows.IN_RANGE + ("AND s.overridden " if wanted.said else "")
-    where += "" if wanted.kind is None else "AND s.intent = :kind "
-    where += "" if wanted.outcome is None else f"AND {goal_rows.OUTCOME} = :outcome "
-    where += "" if wanted.agent is None else "AND s.agent = :agent "
-    window, words = wanted.window or Window(0, 2**62), wanted.words.casefold().split()
-    page = partial(goal_rows.select, reader, scope, where + goal_rows.NEWEST_FIRST, window, **named)
-    if not words:
-        rows = page(limit=limit, offset=offset)
-        (total,) = reader.db.execute(
-            f"SELECT count(*) {goal_rows.owned()}{where}", bound(scope, window, **named)
-        ).fetchone()
-        return GoalPage(rows=rows, total=total, more=offset + len(rows) < total)
-    found: list[goal_rows.SubSessionRow] = []
-    searched, complete = 0, False
-    while not complete and searched < SEARCHED_MAX and len(found) <= offset + limit:
-        rows = page(limit=_READ_AT_ONCE, offset=searched)
-        searched, complete = searched + len(rows), len(rows) < _READ_AT_ONCE
-        found += [row for row in rows if all(word in (row.title or "").casefold() for word in words)]
-    shown, more = found[offset : offset + limit], len(found) > offset + limit
-    return GoalPage(rows=shown, total=None, more=more, searched=searched, complete=complete)
 
 
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.

@@ -16,9 +16,9 @@ from aggregates.event import Scope, Unavailable
 from aggregates.people import acts
 from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, TeamMembership, forget_requests
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
-from aggregates.times import is_zone_name
+from aggregates.times import INSTANT_MAX_US, Window, is_zone_name
 from projections.facts.facts import arrivals
-from projections.sub_sessions.listing import Wanted, goals
+from projections.sub_sessions.goals import ROWS_MAX, Order, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
@@ -31,7 +31,6 @@ from svc_http.routes.people import new_key
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
-GOALS_MAX = 100_000  # so many goals are written to one file
 routes = Routes()
 
 
@@ -236,6 +235,6 @@ async def take_request_back(call: BySignIn) -> Response:
 
 @routes("GET /settings/goals.json", "Every goal with its figures, as a file.")
 async def goals_file(call: BySignIn) -> Response:
-    found = await call.read(goals, Wanted(), GOALS_MAX, 0)
+    found = await call.read(goals, Wanted(window=Window(0, INSTANT_MAX_US)), Order(), ROWS_MAX)
     headers = {"Content-Disposition": 'attachment; filename="svc-goals.json"'}
-    return TrioResponse(msgspec.json.encode(found.rows), 200, headers, content_type="application/json")
+    return TrioResponse(msgspec.json.encode(found.goals), 200, headers, content_type="application/json")

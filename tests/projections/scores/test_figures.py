@@ -15,7 +15,7 @@ from projections.reader import Reader, json_array
 from projections.scores.score import score, speed, tally, tokens
 from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, insight_summary, skill, top_prompts
 from projections.scores.what_if import what_if
-from projections.sub_sessions.listing import Wanted, goals, realtime, rubric_items, trivia
+from projections.sub_sessions.listing import realtime, rubric_items, trivia
 from projections.sub_sessions.rows import GoalOutcome, resolve
 from tests.projections.scores.test_activity import TODAY, seen
 from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, Placed, edit, project, reader, shell, tables
@@ -279,7 +279,7 @@ def _outcomes(shown: Reader, before: Reader, goal: UUID) -> list[GoalOutcome]:
     turns = json_array([turn_id for (turn_id,) in before.db.execute(own, (str(resolve(before, ANA, goal)),))])
     holding = "SELECT DISTINCT sub_session_id FROM prompts JOIN json_each(?) t ON turn_id = t.value"
     names = {name for (name,) in shown.db.execute(holding, (turns,))}
-    return [each.outcome for each in goals(shown, ANA, Wanted(), 50, 0).rows[::-1] if each.sub_session_id in names]
+    return [each.outcome for each in realtime(shown, ANA, 50, 0, None, None)[::-1] if each.sub_session_id in names]
 
 
 def test_a_word_moves_what_it_should() -> None:

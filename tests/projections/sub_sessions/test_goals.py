@@ -14,8 +14,7 @@ from projections.sub_sessions import goals as listing_of
 from projections.sub_sessions import turns
 from projections.sub_sessions.detail import FileShown
 from projections.sub_sessions.goals import Cursor, Goals, Order, Sort
-from projections.sub_sessions.listing import SEARCHED_MAX, Wanted, goals
-from projections.sub_sessions.rows import GoalOutcome, SubSessionRow, begun_by, find, resolve
+from projections.sub_sessions.rows import begun_by, find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
@@ -46,45 +45,10 @@ class Month:
         log.corrects_goal("b", self.failed, False)
         self.reader: Reader = reader(project(log.facts), log.facts)
 
-    def shown(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[str]:
-        return [each.outcome for each in self.rows(limit, offset, **wanted)]
-
-    def rows(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[SubSessionRow]:
-        return goals(self.reader, ANA, Wanted(**wanted), limit, offset).rows  # type: ignore[arg-type]
-
 
 @pytest.fixture(scope="module")
 def month() -> Month:
     return Month()
-
-
-def test_all_stand_with_their_outcomes_the_newest_first(month: Month) -> None:
-    assert month.shown() == ["going_on", "repeated", "not_counted", "not_reached", "reached"]
-    assert newest_at(month.reader, ANA) == iso(MONDAY + 2 * DAY)
-    assert newest_at(month.reader, BEN) is None
-
-
-@pytest.mark.parametrize("outcome", ["going_on", "repeated", "not_counted", "not_reached", "reached", "undecided"])
-def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: GoalOutcome) -> None:
-    found = goals(month.reader, ANA, Wanted(outcome=outcome), 50, 0)
-    assert {each.outcome for each in found.rows} <= {outcome}
-    assert found.total == len(found.rows) == month.shown().count(outcome)
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        ({"window": Window(MONDAY + DAY, MONDAY + 2 * DAY)}, ["repeated"]),
-        ({"agent": "codex"}, ["not_reached"]),
-        ({"agent": "gemini"}, []),
-        ({"said": True}, ["not_reached"]),
-        ({"kind": "bug_fix"}, ["repeated", "reached"]),
-        ({"words": "CRASH parser"}, ["repeated", "reached"]),
-    ],
-)
-def test_goals_are_found_by_what_is_asked_for(month: Month, wanted: dict[str, Any], found: list[str]) -> None:
-    """What began in a window, was sent by an agent, spoken about, of a kind; words of titles whatever their case."""
-    assert month.shown(**wanted) == found
 
 
 def test_the_agent_is_known_whichever_fact_told_the_prompt() -> None:
@@ -92,21 +56,9 @@ def test_the_agent_is_known_whichever_fact_told_the_prompt() -> None:
     log = Log().claim("t")
     asked = {"kind": "prompt", "at_us": MONDAY, "text": PARSER}
     log.records("t", asked, request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND), shell(MONDAY + MINUTE, "pytest -q"))
-    found = goals(reader(project(log.facts), log.facts), ANA, Wanted(agent="claude-code"), 50, 0)
-    assert [each.agent for each in found.rows] == ["claude-code"]
-
-
-def test_words_are_looked_for_up_to_a_bound_that_is_told(month: Month) -> None:
-    found = goals(month.reader, ANA, Wanted(words="CRASH parser"), 50, 0)
-    assert (found.total, found.searched, found.complete) == (None, 5, True)
-    assert found.searched <= SEARCHED_MAX
-
-
-def test_pages_follow_each_other(month: Month) -> None:
-    assert month.shown(2, 0) + month.shown(2, 2) + month.shown(2, 4) == month.shown()
-    assert goals(month.reader, ANA, Wanted(), 2, 2).more
-    assert not goals(month.reader, ANA, Wanted(), 2, 4).more
-    assert goals(month.reader, ANA, Wanted(words="a"), 1, 0).more
+    wanted = listing_of.Wanted(window=ALWAYS, agent="claude-code")
+    found = listing_of.goals(reader(project(log.facts), log.facts), ANA, wanted, Order(), 50)
+    assert [each.agent for each in found.goals] == ["claude-code"]
 
 
 def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
@@ -162,6 +114,7 @@ def test_counts_add_up_to_what_began_whichever_outcome_is_asked_for(
     assert page.counts is not None
     assert sum(msgspec.structs.astuple(page.counts)) == page.begun == begun
     assert (page.oldest_at, page.newest_at) == (iso(MONDAY), iso(MONDAY + 2 * DAY))
+    assert (newest_at(month.reader, ANA), newest_at(month.reader, BEN)) == (page.newest_at, None)
 
 
 @pytest.mark.parametrize("ascending", [False, True])
