@@ -124,12 +124,12 @@ def _imported(person: Newcomer, server: Server, var: Path) -> None:
     kept = person.folder / "home" / ".claude" / "projects" / "shop" / f"{SESSION}.jsonl"
     kept.parent.mkdir(parents=True)
     lines = [user("u1", 0, PROMPT), said("a1", 60, "Done: the parser returns an empty list, and all tests pass.")]
-    yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
-    kept.write_text("".join(json.dumps(line) + "\n" for line in lines).replace(at(0)[:10], yesterday))
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines).replace(at(0)[:10], yesterday.isoformat()))
     for _ in range(2):
         person.types("import", "claude-code", "--var", var)
     assert len(server.goals()) == 2  # the hook's, and this one
-    assert yesterday in person.types("goals", "--api", server.api_url, "--key", str(server.key))
+    assert f"{yesterday.day} {yesterday:%b}" in person.types("goals", "--api", server.api_url, "--key", str(server.key))
 
 
 def _figures(server: Server) -> list[Any]:

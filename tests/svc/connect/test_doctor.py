@@ -14,7 +14,8 @@ from msgspec import structs
 from aggregates.times import parse_instant
 from svc.cli import main
 from svc.connect import doctor
-from svc.connect.connections import NotAnswered, Server, StoredConnection, stored
+from svc.connect.changes import Refused
+from svc.connect.connections import NotAnswered, Server, StoredConnection, known_key, stored
 from svc.connect.doctor import background_codex_since, examine, round_trip, run_hook
 from svc.outward import Answer
 from tests.support.listening import Handler, closed, listening
@@ -267,6 +268,15 @@ def test_the_agents_server_of_mcp_is_asked_a_question(
     monkeypatch.setattr("svc.cli.connecting._whole_program", lambda: [sys.executable, "-c", program])
     (found,) = [each for each in examine(connected(agent, "--mcp")) if each.what == "mcp"]
     assert (found.level, told in found.text) == (level, True)
+
+
+def test_the_key_of_one_connection_is_known_among_several(home: Path) -> None:
+    """So that what an agent starts speaks for whoever connected it."""
+    connected("claude-code")
+    connected("codex", "--key", KEY[:-1] + "x")
+    assert [known_key(connection=each)[-1] for each in ("claude-code", "codex")] == ["k", "x"]
+    with pytest.raises(Refused, match="different keys"):
+        known_key()
 
 
 def test_without_its_library_no_server_of_mcp_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
