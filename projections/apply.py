@@ -18,6 +18,7 @@ from projections.facts.rows import (
     BEGINNING_US,
     Digesters,
     Rows,
+    Touched,
     flag_skews,
     leave_gathered,
     newest_book,
@@ -56,12 +57,14 @@ def apply(
     after: int | None = None,
     give_way: GiveWay | None = None,
     meter: Meter = nullcontext,
+    later: Touched | None = None,
 ) -> set[Scope]:
     """Apply facts in log order, all in one transaction; the developers whose sub-sessions changed.
 
     A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept. `checksum`:
     that of the last fact's event. `fetch`: reads events whose words are needed again. `after`: where the views stood
-    when the facts were read. Raises `Overtaken` where they stand elsewhere by now, and what `fetch` raises.
+    when the facts were read. `later`: is told what they touched, for `derive_later`; nothing is derived now. Raises
+    `Overtaken` where they stand elsewhere by now, and what `fetch` raises.
     """
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
     try:
@@ -74,12 +77,14 @@ def apply(
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
         rows, broken = _stored(db, together, with_prices, digesters)
         texts = PromptTexts(Reader(db, _with_batch(facts, fetch)), digesters)
-        changed = _derive(db, rows, position, broken, texts, meter)
+        changed = set() if later is not None else _derive(db, rows, position, broken, texts, meter)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
             (position, max(fact.event.received_at_us for fact in facts), checksum),
         )
+        if later is not None:
+            later.extend(rows)
         if rows.touched_turns:  # titles
             changed |= {fact.event.scope for fact in facts if isinstance(fact.event, DeveloperEvent)}
         settled = (
@@ -87,6 +92,14 @@ def apply(
             "JOIN sub_sessions s ON s.settles_at_us > ? AND s.settles_at_us <= b.log_time_us"
         )
         return changed.union(Scope(*map(UUID, ids)) for ids in db.execute(settled, (before.log_time_us,)))
+
+
+def derive_later(db: sqlite3.Connection, touched: Touched, digesters: Digesters, fetch: FetchEvents) -> None:
+    """Derive what facts touched that were applied before: once a session, however often it was touched."""
+    broken = Broken()
+    with _atomic(db):
+        _derive(db, touched, bookmark(db).position, broken, PromptTexts(Reader(db, fetch), digesters), nullcontext)
+        db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
 
 
 def next_due_us(db: sqlite3.Connection) -> int | None:
@@ -157,7 +170,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def _derive(
-    db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts, meter: Meter
+    db: sqlite3.Connection, rows: Touched, position: int, broken: Broken, texts: PromptTexts, meter: Meter
 ) -> set[Scope]:
     changed, touched = set(), touched_from(db, rows)
     query = (  # sessions whose claim has not been seen are left out

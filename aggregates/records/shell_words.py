@@ -7,6 +7,7 @@ shell would accept is cut as far as it goes.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "nul", "$null"})
@@ -28,6 +29,7 @@ class SimpleCommand:
     writes_file: bool = False
 
 
+@lru_cache(maxsize=1)  # two questions are asked of each command
 def simple_commands(text: str) -> list[SimpleCommand]:
     """The simple commands of a shell text; a substituted one stands before the command it feeds."""
     return _Scanner("\n".join(_code_lines(text.split("\n"))) if "<<" in text else text).run()

@@ -6,7 +6,7 @@ Each record of an agent is read once, as an observation without its words; a tur
 from collections.abc import Container, Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
 from operator import add, attrgetter
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -116,24 +116,14 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
             prompt, digest = read_prompt(text, digester), text_digest(text, digester)
         else:
             response = read_response(text, digester)
-    return Observation(
-        kind=record.kind,
-        # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
-        prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
-        **dict(zip(_AS_TOLD, _TOLD(record), strict=True)),
-        tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
-        prompt=prompt,
-        response=response,
-        text_digest=digest,
-        folder=None if folder is None else digester.number(folder),
-    )
-
-
-_AS_TOLD = (
-    *("source", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
-    *("cost_usd_nano", "duration_ms", "status_code", "sidechain", "text"),
-)
-_TOLD = attrgetter(*_AS_TOLD)
+    # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
+    named = None if record.kind in ("session_start", "session_end") else record.prompt_id
+    tool = _tool_use(record, words, digester) if record.kind == "tool" else None
+    tokens = record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens
+    took = record.cost_usd_nano, record.duration_ms, record.status_code, record.sidechain
+    read = prompt, response, digest, record.text
+    place = None if folder is None else digester.number(folder)
+    return Observation(record.kind, named, record.source, record.model, *tokens, *took, tool, *read, folder=place)
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
@@ -141,27 +131,28 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
     effect: ToolEffect = "edit" if named == "write" else named
     command, path = cut(words, record.command), cut(words, record.path)
     shell = read_command(command) if effect == "shell" and command is not None else None
-    flags: dict[str, Any] = {name: shell is not None and getattr(shell, name) for name in _SHELL_FLAGS}
+    flags: tuple[bool, bool, bool, bool] = _NO_FLAGS if shell is None else _SHELL_FLAGS(shell)
     others = [(name, file) for file in record.more_files if (name := cut(words, file.path)) is not None]
     paths = [*([] if path is None else [path]), *(name for name, _ in others)]
     return ToolUse(
-        effect=effect,
-        ok=record.ok,
-        mutating=shell.mutating if shell is not None else effect in ("edit", "shell"),
-        **flags,
-        input_digest=record.input_digest,
-        file_digest=None if path is None else digester.number(path),
-        path=record.path,
-        lines_added=record.lines_added or 0,
-        lines_removed=record.lines_removed or 0,
+        effect,
+        record.ok,
+        shell.mutating if shell is not None else effect in ("edit", "shell"),
+        *flags,
+        record.input_digest,
+        None if path is None else digester.number(path),
+        record.path,
+        record.lines_added or 0,
+        record.lines_removed or 0,
         more=tuple((digester.number(name), file.path, file.lines_added, file.lines_removed) for name, file in others),
-        parts=tuple(path_parts(each, digester) for each in paths),
+        parts=tuple([path_parts(each, digester) for each in paths]),
         reverted=() if shell is None else tuple(path_parts(each, digester) for each in shell.reverted),
         scripts=() if shell is None else tuple(map(digester.number, scripts_run(command or ""))),
     )
 
 
-_SHELL_FLAGS = ("check", "commit", "pull_request", "revert")
+_SHELL_FLAGS = attrgetter("check", "commit", "pull_request", "revert")
+_NO_FLAGS = False, False, False, False
 
 
 def path_parts(path: str, digester: Digester) -> Parts:

@@ -16,7 +16,7 @@ from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.turn import CapturedResponse, Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, NO_ACTIVITY, Aliases, Capture, Copies, PlacedObservation, build_turns
-from projections.facts.rows import BEGINNING_US, END_US, Rows, insert, priced
+from projections.facts.rows import BEGINNING_US, END_US, Touched, insert, priced
 from projections.facts.telemetry import TOLD_MAX, line_counts
 from projections.reader import TextRef, bodies, json_array, pack, unpack
 
@@ -26,11 +26,10 @@ class RebuiltSession(msgspec.Struct, frozen=True):
     after: tuple[Arc, ...]
 
 
-def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
+def touched_from(db: sqlite3.Connection, rows: Touched) -> dict[str, int]:
     """For every session a batch touched, the earliest time that may have changed."""
-    naming = sorted({(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None})
-    by_name = (_NAMED, sorted(set(rows.touched_hosts))), (_NAMING, naming), (_ALIKE, rows.touched_texts)
-    asked = *by_name, (_ANSWERED, rows.touched_captures)
+    by_name = (_NAMED, sorted(set(rows.touched_hosts))), (_NAMING, sorted(set(rows.touched_names)))
+    asked = *by_name, (_ALIKE, rows.touched_texts), (_ANSWERED, rows.touched_captures)
     found = [db.execute(query, (json_array(keys),)) for query, keys in asked if keys]
     earliest: dict[str, int] = {}
     for session, at_us in chain(rows.touched_times, *found):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Protocol
 from uuid import UUID
 
@@ -155,6 +156,7 @@ def read_rows(facts: Iterable[Priced], digesters: tables.Digesters, give_way: Gi
         add_fact(rows, fact.position, fact.event, digesters, book)
         if give_way is not None:
             give_way()
+    rows.arrivals = list({row[:4]: row for row in sorted(rows.arrivals, key=itemgetter(4))}.values())
     return rows
 
 

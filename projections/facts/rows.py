@@ -38,7 +38,22 @@ class Reprice(msgspec.Struct, frozen=True):
         return self.organization_id, self.from_us, self.to_us, self.position
 
 
-class Rows(msgspec.Struct):
+class Touched(msgspec.Struct):
+    """What may change the turns of which sessions."""
+
+    touched_times: list[tuple[str, int]] = []  # (agent session, time) of everything new in it
+    touched_hosts: list[tuple[str, str]] = []  # (agent session, host prompt id) that something new belongs to
+    touched_names: list[tuple[str, str]] = []  # (agent session, host prompt id) of new captures
+    touched_texts: list[tuple[str, int, int]] = []  # (agent session, text digest, time) of new captures
+    touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
+    touched_turns: list[str] = []  # turns whose sub-session got a new title
+
+    def extend(self, other: "Touched") -> None:
+        for name in self.__struct_fields__:
+            getattr(self, name).extend(getattr(other, name))
+
+
+class Rows(Touched):
     sessions: list[Row] = []
     captures: list[Row] = []
     folders: list[Row] = []
@@ -57,19 +72,10 @@ class Rows(msgspec.Struct):
     repricings: list[Reprice] = []
     skews: list[Row] = []
     flags: list[Row] = []
-    touched_times: list[tuple[str, int]] = []  # (agent session, time) of everything new in it
-    touched_hosts: list[tuple[str, str]] = []  # (agent session, host prompt id) that something new belongs to
-    touched_texts: list[tuple[str, int, int]] = []  # (agent session, text digest, time) of new captures
-    touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
     touched_details: list[str] = []  # agent sessions whose tool calls tell their lines
-    touched_turns: list[str] = []  # turns whose sub-session got a new title
     withdrawn: list[Row] = []  # captures to which no answer came, as a newer reader says, and where it says so
     formers: list[dict[str, object]] = []  # what an older reader of an agent's files told, and told otherwise
     touched_duplicates: list[tuple[str, str]] = []  # (agent session, key) of what may have been reported twice
-
-    def extend(self, other: "Rows") -> None:
-        for name in self.__struct_fields__:
-            getattr(self, name).extend(getattr(other, name))
 
 
 _BILLED = Usage.__struct_fields__
@@ -135,6 +141,7 @@ def add_capture(rows: Rows, session: str, capture: Capture) -> None:
     rows.touched_times.append((session, capture.at_us))
     if capture.host_prompt_id is not None:
         rows.touched_hosts.append((session, capture.host_prompt_id))
+        rows.touched_names.append((session, capture.host_prompt_id))
     if capture.text_digest is not None:
         rows.touched_texts.append((session, capture.text_digest, capture.at_us))
 

@@ -7,6 +7,8 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+import msgspec
+
 from aggregates.capture.events import TRANSCRIPT_SUFFIX, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Digester
 from aggregates.ids import record_capture_id
@@ -23,6 +25,7 @@ _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "re
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
 _USED = attrgetter(*Usage.__struct_fields__)
+_TOKENS = attrgetter(*Usage.__struct_fields__[:4])
 _MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *Usage.__struct_fields__)
 _NAMED = attrgetter("name", "kind", "unit", "temporality")
 _COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
@@ -46,12 +49,13 @@ def add_records(
 ) -> None:
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
+    version = min(event.decoder_version, _VERSION_MAX) << _ACCOUNT_BITS
     agent = event.source.removesuffix(TRANSCRIPT_SUFFIX)
     batch = _Batch(*owner(event.scope), signal, session, position, agent)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
-        at_us, account = trusted(record.at_us, event.received_at_us), _account(record, event.decoder_version)
+        at_us, account = trusted(record.at_us, event.received_at_us), version + _told(record)
         # Records of one origin stand together, and the first of them is shown.
         if record.origin is not None and record.origin != last_origin:
             last_origin = record.origin
@@ -169,17 +173,15 @@ def _rank(record: Record) -> int:
     return 2 * bare + (record.origin is None)
 
 
-def _account(record: Record, reader_version: int) -> int:
-    """How much it tells: by a newer reader more, else by its tokens, or by what is known of a call."""
-    match record.kind:
-        case "tool":
-            known = sum(each is not None for each in (record.ok, record.path, record.command, record.duration_ms))
-        case "rejection":
-            known = _REFUSED
-        case _:
-            known = sum(filter(None, _USED(record)[:4]))
-    version, most = min(reader_version, _VERSION_MAX), (1 << _ACCOUNT_BITS) - 1
-    return (version << _ACCOUNT_BITS) + min(known, most)
+def _told(record: Record) -> int:
+    """How much it tells: by its tokens, or by what is known of a call."""
+    if record.kind == "rejection":
+        return _REFUSED
+    if record.kind == "tool":
+        known = record.ok, record.path, record.command, record.duration_ms
+        return len(known) - known.count(None)
+    tokens: int = sum(filter(None, _TOKENS(record)))
+    return min(tokens, (1 << _ACCOUNT_BITS) - 1)
 
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
@@ -353,10 +355,18 @@ def _write(
 
 _BY_REQUEST = f"""
 SELECT a.sign, a.capture_id FROM (
-    SELECT value FROM json_each(?) WHERE (SELECT min(o.agent_session_id) FROM observations o WHERE o.twin = value)
-    < (SELECT max(o.agent_session_id) FROM observations o WHERE o.twin = value) LIMIT -1
+    SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM observations o WHERE o.twin = value LIMIT 1 OFFSET 1)
+    LIMIT -1
 ) k CROSS JOIN askings a
 ON a.place IN (SELECT o.rowid FROM observations o WHERE o.twin = k.value ORDER BY o.rowid DESC LIMIT {TOLD_MAX})
+"""
+
+
+# Those known are one: any of them will do.
+_BY_NAME = f"""
+SELECT k.value, (SELECT json_group_array(namesake) FROM (
+    SELECT namesake FROM namesakes WHERE capture_id = k.value AND namesake <> k.value LIMIT {TOLD_MAX}
+)) FROM json_each(?) k
 """
 
 
@@ -367,11 +377,9 @@ def link_copies(db: sqlite3.Connection, rows: Rows) -> None:
     if new:
         query = "SELECT r.twin FROM json_each(?) k CROSS JOIN late_requests r ON r.capture_id = k.value"
         keys |= {key for (key,) in db.execute(query, (json_array(new),))}
-    alike: dict[str, set[str]] = {}
-    query = "SELECT namesake FROM namesakes WHERE capture_id = ? LIMIT ?"  # those known are one: any of them will do
-    for name, _, _, host, digest, *_ in rows.captures:
-        if host is not None and digest is not None:
-            alike[str(name)] = {str(name), *(each for (each,) in db.execute(query, (name, TOLD_MAX)))}
+    told = [name for name, _, _, host, digest, *_ in rows.captures if host is not None and digest is not None]
+    found = db.execute(_BY_NAME, (json_array(told),)) if told else ()
+    alike = {name: {name, *msgspec.json.decode(names, type=list[str])} for name, names in found if names != "[]"}
     for sign, capture in db.execute(_BY_REQUEST, (json_array(sorted(keys)),)) if keys else ():
         alike.setdefault(sign, set()).add(capture)
     for captures in alike.values():

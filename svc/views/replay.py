@@ -14,17 +14,18 @@ import trio
 
 from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
-from projections.facts.rows import Digesters
+from projections.facts.rows import Digesters, Touched
 from projections.reader import declared
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
 from svc.views.projector import Pace, Projector
-from svc.views.views import new_file, open_writer, remove, step
+from svc.views.views import derived, new_file, open_writer, remove, step
 from svc_http.ports import ReplayStatus
 
 REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
+DERIVED_EVENTS = 10_000  # of so many each session is derived once: sessions of many people lie mixed in the log
 MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
 
 log = structlog.get_logger()
@@ -120,10 +121,15 @@ def fill(
     give_way: GiveWay | None = None,
 ) -> None:
     """Bring empty views up to a position, by default the end of the log; no further than the log goes."""
-    end, before, position = store.head() if up_to is None else up_to, -1, 0
+    end, before, position, derived_up_to = store.head() if up_to is None else up_to, -1, 0, 0
+    touched = Touched()
     progress(position, end)
-    while before < position < end:
-        before, position = position, step(db, store, digesters, min(batch_events, end - position), give_way).position
+    while before < position:
+        before, limit_events = position, min(batch_events, end - position)
+        position = step(db, store, digesters, limit_events, give_way, touched).position if limit_events else position
+        if position == before or position - derived_up_to >= DERIVED_EVENTS:
+            derived(db, store, digesters, touched, give_way)
+            touched, derived_up_to = Touched(), position
         progress(position, end)
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -26,10 +26,10 @@ from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
 from aggregates.telemetry.rereading import reread
-from projections.apply import Bookmark, apply, bookmark, pass_over
+from projections.apply import Bookmark, apply, bookmark, derive_later, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
-from projections.facts.rows import Digesters
+from projections.facts.rows import Digesters, Touched
 from projections.reader import SCHEMA_VERSION, create_tables, is_passing
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
@@ -171,11 +171,17 @@ class Stepped(NamedTuple):
 
 
 def step(
-    db: sqlite3.Connection, store: EventStore, digesters: Digesters, limit_events: int, give_way: GiveWay | None = None
+    db: sqlite3.Connection,
+    store: EventStore,
+    digesters: Digesters,
+    limit_events: int,
+    give_way: GiveWay | None = None,
+    later: Touched | None = None,
 ) -> Stepped:
     """Apply the next facts after the bookmark, or pass a corrupt one over.
 
-    `give_way` is called about once a millisecond: between facts, and from within SQLite's statements.
+    `give_way` is called about once a millisecond: between facts, and from within SQLite's statements. `later`: is told
+    what is to be derived, which `derived` does.
     """
     db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
     after = bookmark(db).position
@@ -202,20 +208,30 @@ def step(
         finally:
             took_seconds[scope.developer_id] += time.thread_time() - began
 
-    def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
-        """Events whose words the derivation needs again; a corrupt one is missing."""
-        try:
-            found = store.read_whole(positions, open_words=_READ)
-            return {fact.position: fact.event for fact in _as_read(store, digesters, found.values(), give_way)}
-        except StoreUnavailable as error:
-            raise TextsUnavailable(str(error)) from error
-
     position = facts[-1].position
-    known = (store.fingerprint(position), digesters, fetch)
-    changed = apply(db, facts, *known, after=after, give_way=give_way, meter=metered)
+    known = (store.fingerprint(position), digesters, partial(_fetched, store, digesters, give_way))
+    changed = apply(db, facts, *known, after=after, give_way=give_way, meter=metered, later=later)
     written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
     beyond = {each: seconds - USUAL_EVENT_SECONDS * written[each] for each, seconds in took_seconds.items()}
     return Stepped(position, changed, [cost for cost in beyond.items() if cost[1] > 0])
+
+
+def derived(
+    db: sqlite3.Connection, store: EventStore, digesters: Digesters, touched: Touched, give_way: GiveWay | None
+) -> None:
+    """Derive what was left for later."""
+    derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
+
+
+def _fetched(
+    store: EventStore, digesters: Digesters, give_way: GiveWay | None, positions: Iterable[int]
+) -> Mapping[int, Event]:
+    """Events whose words the derivation needs again; a corrupt one is missing."""
+    try:
+        found = store.read_whole(positions, open_words=_READ)
+        return {fact.position: fact.event for fact in _as_read(store, digesters, found.values(), give_way)}
+    except StoreUnavailable as error:
+        raise TextsUnavailable(str(error)) from error
 
 
 def _read_facts(
