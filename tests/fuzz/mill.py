@@ -9,12 +9,11 @@ from uuid import UUID, uuid5
 
 from aggregates.event import Event
 from aggregates.prices.catalog import CatalogCommand, CatalogReply
-from projections.apply import bookmark
 from projections.reader import declared
 from svc.log.codec import Codec, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.views.replay import digests
+from svc.views.replay import digests, fill
 from svc.views.views import step
 from svc_http.app import build_api, build_intake
 from tests.support.basics import ANA_KEY, MemoryKeys, open_memory_store
@@ -97,8 +96,7 @@ MILL = Mill()
 def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """The tables, and what could not be read or derived."""
     with closing(empty_views()) as views:
-        while bookmark(views).position < store.head():
-            step(views, store, lambda _developer_id: DIGESTER, batch_events)
+        fill(views, store, lambda _developer_id: DIGESTER, lambda _done, _of: None, batch_events=batch_events)
         return digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
 
 
