@@ -17,7 +17,7 @@ from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_ove
 from aggregates.turns.turn import CapturedResponse, Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, NO_ACTIVITY, Aliases, Capture, Copies, PlacedObservation, build_turns
 from projections.facts.rows import BEGINNING_US, END_US, Touched, insert, priced
-from projections.facts.telemetry import TOLD_MAX, line_counts
+from projections.facts.telemetry import TOLD_MAX
 from projections.reader import TextRef, bodies, json_array, pack, unpack
 
 
@@ -167,8 +167,20 @@ def _tail_observations(
     bound = {"session": session, "start": start_us, "hosts": json_array(hosts), "taken": json_array(sorted(taken))}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
     seen = _placed(rows)
-    counts = line_counts(db, session, start_us)
+    counts = _line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
+
+
+def _line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
+    """The counts of changed lines from a time on; none where a tool call of the session told its lines."""
+    query = (
+        "SELECT at_us, record_id, position, meaning, counted FROM line_counts WHERE agent_session_id = :session "
+        "AND at_us >= :start AND :session NOT IN (SELECT agent_session_id FROM edit_details) ORDER BY at_us, record_id"
+    )
+    return [
+        PlacedObservation(at_us, name, position, Observation(kind="lines", **{meaning: round(count)}))
+        for at_us, name, position, meaning, count in db.execute(query, {"session": session, "start": start_us})
+    ]
 
 
 def _placed(rows: Iterable[tuple[Any, ...]]) -> list[PlacedObservation]:

@@ -16,7 +16,7 @@ from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
 from aggregates.turns.turn import Observation, observe
-from aggregates.turns.turns import LEADING, Capture, PlacedObservation, of_sub_agent
+from aggregates.turns.turns import LEADING, Capture, of_sub_agent
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, price_of, trusted
 from projections.reader import json_array, owner, pack, unpack
 
@@ -182,18 +182,6 @@ def _told(record: Record) -> int:
         return len(known) - known.count(None)
     tokens: int = sum(filter(None, _TOKENS(record)))
     return min(tokens, (1 << _ACCOUNT_BITS) - 1)
-
-
-def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
-    """The counts of changed lines from a time on; none where a tool call of the session told its lines."""
-    query = (
-        "SELECT at_us, record_id, position, meaning, counted FROM line_counts WHERE agent_session_id = :session "
-        "AND at_us >= :start AND :session NOT IN (SELECT agent_session_id FROM edit_details) ORDER BY at_us, record_id"
-    )
-    return [
-        PlacedObservation(at_us, name, position, Observation(kind="lines", **{meaning: round(count)}))
-        for at_us, name, position, meaning, count in db.execute(query, {"session": session, "start": start_us})
-    ]
 
 
 def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
