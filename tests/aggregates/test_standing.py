@@ -46,7 +46,7 @@ GOLDEN = {
     "tells_failure",
     Observation: "kind prompt_id source model input_tokens output_tokens cache_read_tokens cache_write_tokens "
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "
-    "lower_bound upper_bound",
+    "lower_bound upper_bound folder",
     ToolUse: "effect ok mutating check commit pull_request revert input_digest file_digest path lines_added "
     "lines_removed more parts reverted scripts",
 }
