@@ -60,8 +60,10 @@ class Call(msgspec.Struct, frozen=True):
 
     def time(self, name: str, zone: tzinfo) -> int | None:
         """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
+        return self._instant(name, self._time_text(name), zone)
+
+    def _instant(self, name: str, text: str | None, zone: tzinfo) -> int | None:
         with refusing():
-            text = self._time_text(name)
             return None if text is None else times.instant(text, zone, name, is_end=name == "to")
 
     def _time_text(self, name: str) -> str | None:
@@ -89,9 +91,11 @@ class Call(msgspec.Struct, frozen=True):
         with refusing():
             return times.time_range(*sent, zone, self.service.now_us(), default_days)
 
-    def from_until(self, zone: tzinfo, default_us: int) -> Window:
-        """Each may be left out: it is then so many microseconds ago, or now."""
-        now_us, start_us, end_us = self.service.now_us(), self.time("from", zone), self.time("to", zone)
+    def from_until(self, zone: tzinfo, default_us: int, sent: tuple[str | None, str | None] | None = None) -> Window:
+        """Each may be left out: it is then so many microseconds ago, or now. `sent`: in place of the query's."""
+        now_us = self.service.now_us()
+        start, end = sent or (self._time_text("from"), self._time_text("to"))
+        start_us, end_us = self._instant("from", start, zone), self._instant("to", end, zone)
         window = Window(now_us - default_us if start_us is None else start_us, now_us if end_us is None else end_us)
         if window.start_us >= window.end_us:
             raise HttpError(400, "to must lie after from; the range is empty as it stands")

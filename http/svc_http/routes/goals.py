@@ -4,7 +4,6 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
-from aggregates import times
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.times import Window
 from projections.sub_sessions.goals import Cursor, Goals, Order, Sort, Wanted, goals
@@ -77,9 +76,7 @@ class SearchBody(msgspec.Struct, rename={"from_time": "from"}):
 
 @routes("POST /v1/score_v3/goals/search", "Goals in which some words were said, as far back as a second leads.")
 async def goals_with_words(call: params.ByKey, body: SearchBody) -> FoundGoals:
-    start, end = ((body.from_time, "from"), (body.to, "to"))
-    with params.refusing():
-        window = _window(call, *(None if text is None else _instant(call, text, name) for text, name in (start, end)))
+    window = call.from_until(call.own_zone, call.service.now_us(), (body.from_time, body.to))
     asked: dict[str, Any] = {name: getattr(body, name) for name in ("outcome", "intent_class", "agent", "project")}
     which = Wanted(window=window, **asked, overridden=body.overridden is True)
     return await found_with(call, which, body.words, body.limit or FOUND_MAX, body.cursor)
@@ -92,14 +89,3 @@ async def found_with(call: params.ByKey, which: Wanted, words: str, limit: int, 
     asked = Search(which, words, limit, cursor_sent(cursor))
     async with in_turn():
         return await call.read(search, asked, call.service.now_us)
-
-
-def _instant(call: params.ByKey, text: str, name: str) -> int:
-    return times.instant(text, call.own_zone, name, is_end=name == "to")
-
-
-def _window(call: params.ByKey, start_us: int | None, end_us: int | None) -> Window:
-    window = Window(start_us or 0, call.service.now_us() if end_us is None else end_us)
-    if window.start_us >= window.end_us:
-        raise ValueError("to must lie after from; the range is empty as it stands")
-    return window
