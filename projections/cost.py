@@ -4,7 +4,7 @@ A goal counts in the period in which it began, with all its requests.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -29,7 +29,7 @@ FAILED = ("not_reached", "repeated")
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 CostPeriod = Literal["day", "week", "month", "year"]
-CostBy = Literal["day", "week", "month", "year", "model", "project", "outcome", "agent"]
+CostBy = Literal[CostPeriod, "model", "project", "outcome", "agent"]
 CostParts = Literal["none", "model", "project"]
 
 
@@ -81,6 +81,7 @@ class CostQuery(msgspec.Struct, frozen=True):
     by: CostBy
     zone: ZoneInfo  # whose days, weeks and months they are
     parts: CostParts = "none"
+    dearest: int = DEAREST_MAX  # so many goals are told
 
 
 class _Goal(NamedTuple):
@@ -116,7 +117,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
     for goal in map(_Goal._make, rows if known else ()):
         for number, (model, spent) in enumerate(_spent(goal.models)):
             key, is_first = key_of(goal, model), int(number == 0)
-            total.add(spent, is_first)
+            total.goals += is_first
             if goal.outcome in FAILED:
                 failed.add(spent, is_first)
             groups[key].add(spent, 1 if asked.by == "model" else is_first)
@@ -128,6 +129,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
         )
         for key, each in groups.items()
     ]
+    total.spent = sum((each.spent for each in groups.values()), Spent())
     return Cost(
         from_time=iso(asked.window.start_us),
         to=iso(asked.window.end_us),
@@ -136,7 +138,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
         total=total.shown_as(CostSums, known=known),
         not_reached=failed.shown_as(CostSums, known=known),
         groups=sorted(told, key=_by_time if asked.by in get_args(CostPeriod) else _by_cost),
-        dearest=list(shown(reader, _dearest(reader, scope, asked.window), projects)),
+        dearest=list(shown(reader, _dearest(reader, scope, asked), projects)),
     )
 
 
@@ -180,7 +182,7 @@ def _dearest_first(sums: Mapping[str | None, _Sum], names: Mapping[str | None, s
     return sorted(shown, key=_by_cost)
 
 
-def _dearest(reader: Reader, scope: Scope, window: Window) -> list[SubSessionRow]:
+def _dearest(reader: Reader, scope: Scope, asked: CostQuery) -> Sequence[SubSessionRow]:
     """As far as their requests have a price."""
     where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return select(reader, scope, where, window, limit=DEAREST_MAX)
+    return select(reader, scope, where, asked.window, limit=asked.dearest) if asked.dearest else ()

@@ -35,7 +35,7 @@ async def cost(call: BySignIn) -> Response:
     zone, bars = call.own_zone, drawn(asked["period"], call.own_zone)
     in_time, told, lost = await call.read(
         lambda reader, scope: (
-            cost_of(reader, scope, CostQuery(window, bars.unit, zone, stack)),
+            cost_of(reader, scope, CostQuery(window, bars.unit, zone, stack, dearest=0)),
             cost_of(reader, scope, CostQuery(window, by, zone)),
             personal_throttle(reader, scope, window, REQUESTS_MAX),
         )
