@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from datetime import date, tzinfo
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
 from aggregates.records.record import Count
-from aggregates.times import Window, bare_date, local_day_bounds, midnight_us
+from aggregates.times import Window, bare_date, local_date, local_day_bounds, midnight_us
 
 LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
@@ -180,6 +181,16 @@ def told_as(asked: Asked, today: date) -> str:
 
 def month_told(month: date, today: date) -> str:
     return f"{month:%B}" if month.year == today.year else f"{month:%B %Y}"
+
+
+TODAY: tuple[str, dict[str, object]] = "/v1/score_v3/files", {"limit": 1}
+"""A read of today that costs little, and tells of which day and zone it is; `today-summary` may ask a text model."""
+
+
+def today_in(echo: Mapping[str, Any]) -> tuple[date, ZoneInfo]:
+    """The day and the zone of the profile, of the `range` that a read of today tells."""
+    zone = ZoneInfo(echo["timezone"])
+    return local_date(echo["fromUs"], zone), zone
 
 
 def span_of(given: Mapping[str, str], today: date) -> tuple[dict[str, object], str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import date
 from functools import partial
 from pkgutil import get_data
 from typing import Annotated, Any
@@ -30,7 +29,7 @@ from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, beside
-from svc_http.records import span_of
+from svc_http.records import TODAY, span_of, today_in
 from svc_http.routes import goals, scores, sub_sessions
 from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_ids
 
@@ -171,9 +170,9 @@ class _Tools:
 
     async def _span(self, ctx: Asker, days: int | str) -> dict[str, object]:
         """As the pages count them."""
-        today = (await self._ask(ctx, f"{_V3}/today-summary", {}))["date"]
+        today, _ = today_in((await self._ask(ctx, *TODAY))["range"])
         try:
-            return span_of({"days": str(days)}, date.fromisoformat(today))[0]
+            return span_of({"days": str(days)}, today)[0]
         except ValueError as error:
             raise ToolError(str(error)) from error
 

@@ -1,7 +1,6 @@
 """What commands share that ask the API as a developer: where it is, whose key, and which days."""
 
 from collections.abc import Callable
-from datetime import date
 from functools import wraps
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -17,7 +16,7 @@ from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.records import USUAL, span_of
+from svc_http.records import TODAY, USUAL, span_of, today_in
 
 V3 = "/v1/score_v3"
 _WHERE = (
@@ -76,8 +75,8 @@ class Span(NamedTuple):
 
 
 def asked_span(server: Server, **given: str | None) -> Span:
-    here = ask(server, f"{V3}/today-summary")
-    today, zone = date.fromisoformat(here["date"]), ZoneInfo(here["timezone"])
+    path, query = TODAY
+    today, zone = today_in(ask(server, path, **query)["range"])
     try:
         span = Span(*span_of({name: text for name, text in given.items() if text}, today), zone)
         if any(given.values()) or ask(server, f"{V3}/goals", limit=1, **span.query)["begun"] != 0:
