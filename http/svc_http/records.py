@@ -133,6 +133,11 @@ def day_of(of: date, this_year: int | None = None) -> str:
     return f"{of.day} {of:%B}" if of.year == this_year else f"{of.day} {of:%B %Y}"
 
 
+def short_day_of(of: date, this_year: int | None = None) -> str:
+    """As in 14 Feb 2026; without the year where it is this year."""
+    return f"{of.day} {of:%b}" if of.year == this_year else f"{of.day} {of:%b %Y}"
+
+
 def asked_of(query: Mapping[str, str], today: date, oldest: date) -> Asked:
     """Raises `ValueError` with a sentence."""
     if query.get("from") or query.get("to"):

@@ -24,7 +24,7 @@ from aggregates.times import (
 from projections.reader import Reader
 from projections.scores.score import first_and_last
 from svc_http.params import ByKey, Query
-from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, told_as
+from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, short_day_of, told_as
 
 BARS_MAX = 60
 NAMES = ("days", "from", "to")
@@ -161,4 +161,4 @@ def _label(unit: Unit, start: date, this_year: int) -> str:
         return f"{start.year}"
     if unit == "month":
         return f"{start:%b}" if start.year == this_year else f"{start:%b %Y}"
-    return f"{start.day} {start:%b}" if start.year == this_year else f"{start.day} {start:%b %Y}"
+    return short_day_of(start, this_year)

@@ -1,7 +1,6 @@
 """The page Team: what a team did, week by week, what its members spent, and one's own place among nameless peers."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
 from markupsafe import Markup
@@ -18,6 +17,7 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn
 from svc_http.pages.period import Period, period_of
 from svc_http.pages.words import CAUSES, STATES, counted, number
+from svc_http.records import short_day_of
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
 from svc_http.routing import Routes, path_id
 
@@ -52,7 +52,7 @@ async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict
     recent = Window(max(window.start_us, window.end_us - WEEKS_MAX * 7 * US_PER_DAY), window.end_us)
     trend = await trend_of(call, chosen, recent, zone)
     stays = records.stays_in(directory, chosen, window, zone)
-    labels = [_label(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
+    labels = [short_day_of(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
     return {
         "since": min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
         "trend": trend,
@@ -62,10 +62,6 @@ async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict
         "impact": await call.read(team_throttle, stays, window, REQUESTS_MAX),
         "causes": CAUSES,
     }
-
-
-def _label(monday: date, this_year: int) -> str:
-    return f"{monday.day} {monday:%b}" if monday.year == this_year else f"{monday.day} {monday:%b %Y}"
 
 
 def _chart(labels: Sequence[str], weeks: Sequence[TeamWeek]) -> Markup:
