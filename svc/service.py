@@ -12,10 +12,9 @@ import trio
 
 from aggregates.audit import TOPICS as AUDITED
 from aggregates.audit import Act, Told, acts
-from aggregates.capture.events import OperationClaimed, is_older
+from aggregates.capture.events import is_older
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope, Unavailable
-from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Organization
@@ -200,12 +199,6 @@ class RunningService(ports.Service):
     async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         await self._caught_up(self.actors.acknowledged(scope.developer_id))
         return await self.archive.spending(scope.organization_id, asked)
-
-    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
-        stream_id = operation_stream(scope.developer_id, response_operation_id)
-        recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id, limiter=READS)
-        claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
-        return claims[0].prompt_id if claims else None
 
     def shared_position(self) -> int | None:
         return None if self.following is None else self.journal.head

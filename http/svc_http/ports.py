@@ -339,7 +339,6 @@ class Service(ABC):
     judge_questions: Callable[[Scope, int], Awaitable[list[OpenQuestion] | Refused]]  # for the developer's own agent
     judge_answers: Callable[[Scope, Sequence[AgentAnswer]], Awaitable[AnswersTaken | Refused]]
     digester: Callable[[Scope], Digester]
-    operation_prompt: Callable[[Scope, str], Awaitable[UUID | None]]  # of a response operation
     activation: Callable[[], Awaitable[Mapping[UUID, Activation]]]  # who is missing is still waiting
     catalog: Callable[[], Served | None]
     catalog_revisions: Callable[[int], Awaitable[Sequence[RevisionRecord]]]

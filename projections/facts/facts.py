@@ -179,24 +179,6 @@ def reason(error: Exception) -> str:
     return f"{type(error).__name__}{place}"
 
 
-# Captured prompts, as far as commands need to find them.
-
-
-def legacy_prompt(reader: Reader, scope: Scope, agent_session_id: str, content_digest: bytes) -> UUID | None:
-    """The prompt of a response that names only its session: the one with just this answer, else the latest without."""
-    key = (agent_session_id, *owner(scope))
-    row = reader.db.execute(_ANSWERED_ALIKE, (*key, content_digest)).fetchone()
-    row = row or reader.db.execute(_LATEST_UNANSWERED, key).fetchone()
-    return None if row is None else UUID(row[0])
-
-
-_OWNED = (
-    "SELECT c.capture_id FROM captures c JOIN sessions s ON s.agent_session_id = c.agent_session_id "
-    "LEFT JOIN answers a ON a.capture_id = c.capture_id "
-    "WHERE c.agent_session_id = ? AND s.organization_id = ? AND s.developer_id = ? AND c.by_plugin "
-)
-_ANSWERED_ALIKE = f"{_OWNED} AND a.content_digest = ? ORDER BY c.at_us DESC LIMIT 1"
-_LATEST_UNANSWERED = f"{_OWNED} AND a.capture_id IS NULL ORDER BY c.at_us DESC, c.capture_id LIMIT 1"
 ARRIVALS_MAX = 32  # pairs of agent and signal that are shown, the newest; an agent names itself as it likes
 
 

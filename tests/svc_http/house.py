@@ -13,10 +13,8 @@ from trio.testing import wait_all_tasks_blocked
 from werkzeug.datastructures import Headers
 
 from aggregates.audit import Act, Told, acts
-from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand, StreamState, TimePassed, decide, evolve
 from aggregates.event import Context, Digester, Event, Refused, Reply, Scope, Unavailable
-from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
@@ -106,10 +104,6 @@ class House(ports.Service):
 
     def digester(self, scope: Scope) -> Digester:
         return DIGESTER
-
-    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
-        state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))
-        return state.prompt_id if isinstance(state, OperationClaimed) else None
 
     async def held_back(self, developer_id: UUID) -> None:
         """The views are never behind."""

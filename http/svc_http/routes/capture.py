@@ -1,6 +1,5 @@
 """What an agent's plugin captures and asks: prompts, responses, its configuration."""
 
-import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -8,20 +7,18 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from quart import Request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.capture import events
-from aggregates.capture.decide import canonical_bytes, content_hash
+from aggregates.capture.decide import content_hash
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count
 from aggregates.telemetry.batches import Sender, Step, steps
 from aggregates.telemetry.draft import Exchange, Taken
-from aggregates.times import INSTANT_MAX_US, iso, parse_instant
-from projections.facts.facts import legacy_prompt
-from svc_http.bodies import FRAME_BYTES_MAX, HttpError, accepted, decoded, found, json_reply
+from aggregates.times import INSTANT_MAX_US, iso
+from svc_http.bodies import FRAME_BYTES_MAX, HttpError, accepted, decoded, json_reply
 from svc_http.params import ByKey, Call, time_sent
 from svc_http.ports import beside
 from svc_http.records import Arrival, Refusal
@@ -29,8 +26,6 @@ from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
 PLUGIN = "plugin"  # who sends responses, which name no agent
-LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
-LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")  # a session alone selects a prompt for plugins below, before then
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
@@ -135,8 +130,10 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
     if prompt_id is None and body.client_event_id is not None:
         prompt_id = prompt_stream(call.scope.developer_id, body.client_event_id)
     if prompt_id is None:
-        prompt_id = await _legacy_selected(call, body, content)
-    elif body.response_operation_id is None:
+        only = "; until 2026-08-16T00:00:00Z tool_session_id alone did, for plugins before 0.5.1: update the plugin"
+        why = "" if body.tool_session_id is None else only
+        raise HttpError(400, f"no prompt is selected; send prompt_id or client_event_id{why}")
+    if body.response_operation_id is None:
         raise HttpError(400, "response_operation_id is missing; send one that stays the same over retries")
     command = events.CaptureResponse(
         organization_id=call.scope.organization_id,
@@ -150,42 +147,6 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
     )
     accepted(await call.service.send(command))
     call.service.arrivals.took(call.scope.developer_id, PLUGIN, "responses", call.service.now_us())
-
-
-async def _legacy_selected(call: ByKey, body: ResponseBody, content: events.ResponseContent) -> UUID:
-    """The prompt that an old plugin means by naming its session only."""
-    service, session_id = call.service, body.tool_session_id
-    if session_id is None:
-        raise HttpError(400, "no prompt is selected; send prompt_id or client_event_id")
-    if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(call.request, body.plugin_version):
-        only = "only for plugins before 0.5.1 and before 2026-08-16T00:00:00Z"
-        hint = "update the plugin, or send prompt_id or client_event_id"
-        raise HttpError(400, f"tool_session_id alone selects a prompt {only}; {hint}")
-    if body.response_operation_id is not None:
-        known = await service.operation_prompt(call.scope, body.response_operation_id)
-        if known is not None:
-            return known
-    digest = service.digester(call.scope).digest(canonical_bytes(content).decode())
-    selected = await call.read(legacy_prompt, session_id, digest)
-    return found(selected, "no prompt of yours in this session is without a response; capture the prompt first")
-
-
-_VERSION_HEADER = re.compile(r"X-.+-Plugin-Version", re.IGNORECASE)
-_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?(?:\+.*)?")
-
-
-def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
-    """Whether every version that was sent lies below 0.5.1; what is no version does not."""
-    sent = [value for name, value in request.headers if _VERSION_HEADER.fullmatch(name)]
-    for version in sent if in_body is None else [*sent, in_body]:
-        parts = _VERSION.fullmatch(version.strip())
-        if parts is None:
-            return False
-        numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
-        # By semantic versioning a pre-release comes before its release.
-        if numbers > LEGACY_PLUGIN_VERSION_END or (numbers == LEGACY_PLUGIN_VERSION_END and parts[4] is None):
-            return False
-    return True
 
 
 # --- what a plugin asks for besides capturing -----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`POST /v1/prompts/response`: retries, conflicts, provenance, the canonical hash and the legacy selector.
+"""`POST /v1/prompts/response`: retries, conflicts, provenance and the canonical hash.
 
 And `POST /v1/import`: what of an exchange is refused, before anything is stored.
 """
@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 
 from aggregates.capture.events import PromptAnswered
-from aggregates.times import parse_instant
 from svc_http.routes import capture as capture_routes
-from tests.support.basics import BEN_KEY
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.svc_http.house import Caller, House, prompt
 
 RESPONSE = "/v1/prompts/response"
-LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 
 
 def answered(house: House) -> list[PromptAnswered]:
@@ -124,73 +121,15 @@ async def test_bad_input_is_refused(house: House, intake: Caller, field: str, va
     assert answered(house) == []
 
 
-# --- the legacy selector ----------------------------------------------------------------------------------------
-
-
-def legacy(text: str = "Done.", **fields: object) -> dict[str, Any]:
-    return {"tool_session_id": "session-1", "response_text": text, **fields}
-
-
-async def test_the_latest_prompt_without_a_response(house: House, intake: Caller) -> None:
-    """An old plugin means the turn that just ended; a retry is matched by its content, and answers no older prompt."""
-    first = await capture(intake, "One.")
-    house.clock_us += 1_000_000
-    second = await capture(intake, "Two.")
-    for text in ("Two is done.", "Two is done.", "One is done."):
-        assert (await intake.post(RESPONSE, legacy(text))).status == 204
-    assert [str(event.prompt_id) for event in answered(house)] == [second, first]
-
-
-async def test_a_legacy_retry_is_matched_by_its_operation_first(house: House, intake: Caller) -> None:
-    """Where a later prompt got the same answer, the operation says which one is meant; other content is a 409."""
-    await capture(intake, "One.")
-    await intake.post(RESPONSE, legacy(response_operation_id="op-1"))
-    house.clock_us += 1_000_000
-    await intake.post(RESPONSE, response(await capture(intake, "Two."), operation="op-2"))
-    assert (await intake.post(RESPONSE, legacy(response_operation_id="op-1"))).status == 204
-    await capture(intake, "Three.")
-    assert (await intake.post(RESPONSE, legacy("Other.", response_operation_id="op-1"))).status == 409
-    assert len(answered(house)) == 2
-
-
-async def test_a_legacy_session_without_an_open_prompt(house: House, intake: Caller) -> None:
-    """404, for a session of another developer too."""
-    assert (await intake.post(RESPONSE, legacy())).status == 404
-    await capture(intake)
-    assert (await intake.using(bearer(BEN_KEY)).post(RESPONSE, legacy())).status == 404
-    assert answered(house) == []
-
-
-_OLD, _NEW = (None, "0.5.0", "0.4.99", "v0.5.0", "0.5", "0.5.1-rc.1"), ("0.5.1", "0.5.10", "0.10.0", "1.0.0", "new")
-
-
-@pytest.mark.parametrize(("version", "status"), [*((each, 204) for each in _OLD), *((each, 400) for each in _NEW)])
-@pytest.mark.parametrize("place", ["header", "body"])
-async def test_the_legacy_selector_is_for_old_plugins(
-    house: House, intake: Caller, version: str | None, status: int, place: str
-) -> None:
-    """Below 0.5.1, from the header of any product or from the body; absent counts as below."""
-    await capture(intake)
-    headers = {"X-Any-Product-Plugin-Version": version} if version and place == "header" else {}
-    fields = {"plugin_version": version} if version and place == "body" else {}
-    answer = await intake.post(RESPONSE, legacy(**fields), headers)
-    assert answer.status == status
-    if status == 400:
-        assert "0.5.1" in answer.message
-    assert len(answered(house)) == (status == 204)
-
-
-async def test_the_legacy_selector_ends(house: House, intake: Caller) -> None:
-    """By the server's own clock, whatever time the client claims; an id selects at any time and version."""
+async def test_a_session_selects_no_prompt(house: House, intake: Caller) -> None:
+    """By the contract it did for old plugins until a date that has passed; beside an id it changes nothing."""
     prompt_id = await capture(intake)
-    house.clock_us = LEGACY_END_US
-    answer = await intake.post(RESPONSE, legacy(responded_at="2026-08-01T00:00:00Z"))
-    assert (answer.status, "2026-08-16" in answer.message) == (400, True)
-    house.clock_us -= 1
-    assert (await intake.post(RESPONSE, legacy())).status == 204
-    house.clock_us += 1
+    sent = {"tool_session_id": "session-1", "response_text": "Done.", "plugin_version": "0.5.0"}
+    for body, hint in ((sent, "2026-08-16"), ({"response_text": "Done."}, "no prompt is selected")):
+        answer = await intake.post(RESPONSE, body)
+        assert (answer.status, hint in answer.message) == (400, True)
     headers = {"X-Any-Plugin-Version": "9.0.0"}
-    assert (await intake.post(RESPONSE, response(prompt_id, tool_session_id="session-1"), headers)).status == 204
+    assert (await intake.post(RESPONSE, response(prompt_id) | sent, headers)).status == 204
 
 
 # --- exchanges that are imported ------------------------------------------------------------------------------------
