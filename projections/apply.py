@@ -71,7 +71,7 @@ def apply(
         together = read_rows(with_prices, digesters, give_way)
     except Exception:
         together = None  # one of them breaks a rule, and what it left in the rows may be half of it
-    with _atomic(db):
+    with atomic(db):
         before = bookmark(db)
         if after is not None and before.position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
@@ -97,7 +97,7 @@ def apply(
 def derive_later(db: sqlite3.Connection, touched: Touched, digesters: Digesters, fetch: FetchEvents) -> None:
     """Derive what facts touched that were applied before: once a session, however often it was touched."""
     broken = Broken()
-    with _atomic(db):
+    with atomic(db):
         _derive(db, touched, bookmark(db).position, broken, PromptTexts(Reader(db, fetch), digesters), nullcontext)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
 
@@ -152,13 +152,13 @@ def _with_batch(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
 
 def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:
     """Go on after an event that cannot be read at all; it stands in `failed`."""
-    with _atomic(db):
+    with atomic(db):
         db.execute("INSERT OR REPLACE INTO failed VALUES (?, ?)", (position, reason))
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
 
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    with _atomic(db):
+    with atomic(db):
         write_rows(db, rows)
         link_copies(db, rows)
         rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
@@ -182,7 +182,7 @@ def _derive(
     for ids, sessions in groupby(owned, key=itemgetter(0, 1)):
         scope = Scope(*map(UUID, ids))
         try:
-            with meter(scope), _atomic(db):
+            with meter(scope), atomic(db):
                 rebuilt = [rebuild_session(db, session, touched[session]) for *_, session in sessions]
                 flag_sessions(db, scope, rebuilt, texts.reader)
                 rebuild_sub_sessions(db, scope, rebuilt, texts)
@@ -199,7 +199,7 @@ def _derive(
 
 
 @contextmanager
-def _atomic(db: sqlite3.Connection) -> Iterator[None]:
+def atomic(db: sqlite3.Connection) -> Iterator[None]:
     """All of it or nothing; within a transaction, of this part of it."""
     begin, undo, end = _PART if db.in_transaction else _WHOLE
     db.execute(begin)

@@ -50,7 +50,7 @@ from svc.log.store import READS, EventStore
 from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
-from svc.views.views import RULES_VERSION, open_reader
+from svc.views.views import open_reader, rules_of
 from svc_http import ports
 
 STATUS_COUNT_SECONDS = 5.0  # how long `svc status` counts events of each kind before it does without: some ten million
@@ -209,7 +209,7 @@ class Instruments(Collector):
                 stale=served.stale,
                 models=len(served.snapshot.exact_lookups),
             ),
-            replay=self._rebuilding.status,
+            replay=self._rebuilding.shown(),
             developers=developers,
             budgets=self._context.budgets.shown(now_us),
             model=model,
@@ -225,7 +225,7 @@ class Instruments(Collector):
             "log": ports.LogShown(head=context.journal.head, writable=writable, events=events),
             "views": ports.ViewsShown(
                 file=projector.readers.path.name,
-                rules_version=RULES_VERSION,
+                rules_version=rules_of(projector.readers.path),
                 position=projector.position,
                 lag_events=self._lag(),
                 level=projector.is_level,

@@ -247,7 +247,7 @@ class RunningService(ports.Service):
             return await self.instruments.status(developers, model, writable=writable, by_kind=by_kind)
 
     def replay_status(self) -> ports.ReplayStatus:
-        return self.rebuilding.status
+        return self.rebuilding.shown()
 
     async def _caught_up(self, position: int = 0) -> None:
         """Wait a moment for level views that hold a position. Raises `Unavailable`."""
@@ -256,8 +256,9 @@ class RunningService(ports.Service):
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
             await self.projector.wait_for(max(position, self.projector.level_at))
         if not self.projector.is_level:
-            done, of = self.projector.position, self.journal.head
-            raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
+            how = self.projector.status()
+            left = "" if how.seconds_left is None else f", {-(-how.seconds_left // 60)} min left at most"
+            raise Unavailable(f"the views are built from the log: {how.done} of {how.of} events{left}; try again then")
         if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 

@@ -127,6 +127,7 @@ class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["none", "running", "completed", "failed"] = "none"
     done: int = 0
     of: int = 0  # events applied, and events there are
+    seconds_left: int | None = None  # at the pace so far
     message: str | None = None
 
 

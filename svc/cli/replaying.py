@@ -95,7 +95,7 @@ async def _check(place: Place, progress: "Progress") -> Found:
 
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
-    from svc.views.replay import built_digests, cancellable, digests, digests_of_child
+    from svc.views.replay import built_digests, digests, digests_of_child
     from svc.views.views import current_file, snapshot
 
     if holds_data(place):
@@ -114,8 +114,8 @@ async def _check(place: Place, progress: "Progress") -> Found:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(build_elsewhere)
-        build = partial(built_digests, place, cancellable(progress), batch_events=500, up_to=position)
-        first = await trio.to_thread.run_sync(build)
+        build = partial(built_digests, place, progress, batch_events=500, up_to=position)
+        first = await trio.to_thread.run_sync(partial(build, give_way=trio.from_thread.check_cancelled))
     (second,) = builds
     tables = [
         {"table": table, "live": live, "first": first[table], "second": second[table]}

@@ -15,7 +15,7 @@ import trio
 from aggregates.decide import TimePassed
 from aggregates.event import Scope
 from aggregates.ids import clock_stream
-from projections.apply import bookmark, next_due_us
+from projections.apply import atomic, bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
@@ -23,8 +23,19 @@ from svc.log.codec import NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.process import READERS_MAX, RESTART_SECONDS_MAX
-from svc.views.views import Cost, Stepped, ViewsDamaged, open_reader, open_writer, point_to, remove_others, step
-from svc_http.ports import Standing
+from svc.views.views import (
+    LEAP_EVENTS,
+    Cost,
+    Stepped,
+    ViewsDamaged,
+    leap,
+    open_reader,
+    open_writer,
+    point_to,
+    remove_others,
+    step,
+)
+from svc_http.ports import ReplayStatus, Standing
 
 PROJECT_INTERVAL_SECONDS = 0.5  # between two steps, unless a reader waits: facts are cheaper by the hundred
 SLICE_SECONDS = 0.005  # so long the projecting thread works before it looks whether captures wait
@@ -62,14 +73,37 @@ class Pace:
 
 class ViewsWriter:
     def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
-        self._facts = (open_writer(path), store, digesters, PROJECT_EVENTS_MAX, give_way)
+        self._db, self._give_way = open_writer(path), give_way
+        self._facts = (self._db, store, digesters)
         self._thread_limit = trio.CapacityLimiter(1)
 
     async def step(self) -> Stepped:
-        return await trio.to_thread.run_sync(step, *self._facts, limiter=self._thread_limit)
+        work = partial(step, *self._facts, PROJECT_EVENTS_MAX, self._give_way)
+        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
+
+    async def leap(self) -> Stepped:
+        """Apply so many facts in one transaction that nobody may wait for them; undone at once when cancelled."""
+
+        def work() -> Stepped:
+            with atomic(self._db):
+                return Stepped(leap(*self._facts, LEAP_EVENTS, trio.from_thread.check_cancelled))
+
+        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
     def close(self) -> None:
-        self._facts[0].close()
+        self._db.close()
+
+
+class Course:
+    """How far a build of views has come since it began, and how long it will take at that pace."""
+
+    def __init__(self, position: int = 0) -> None:
+        self._began_seconds, self._began_at = time.monotonic(), position
+
+    def status(self, done: int, of: int) -> ReplayStatus:
+        here = done - self._began_at
+        left = (time.monotonic() - self._began_seconds) * (of - done) / here if here > 0 else None
+        return ReplayStatus(state="running", done=done, of=of, seconds_left=None if left is None else math.ceil(left))
 
 
 class ReadPool:
@@ -148,6 +182,7 @@ class Projector:
             self.close()
             raise
         self.level_at = journal.head
+        self._course = Course(self.position)
         self._followed = True
         self.damaged: Callable[[str], None] = lambda _flaw: None  # at a damaged page; must not fail, nor take long
         self.steps = 0  # batches that were applied, and exchanges of the file
@@ -159,6 +194,10 @@ class Projector:
     def is_level(self) -> bool:
         """Whether the views have ever caught up with the log as it was at the start."""
         return self.position >= self.level_at
+
+    def status(self) -> ReplayStatus:
+        """How far the views are that were not level yet."""
+        return self._course.status(self.position, self._journal.head)
 
     def standing(self, scope: Scope) -> Standing:
         return Standing(self.position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
@@ -236,6 +275,8 @@ class Projector:
         await self._journal.wait_beyond(self.position)
         end = self._journal.head
         async with self._exclusive:
+            while self.level_at - self.position > LEAP_EVENTS:
+                self._note((await self._writer.leap()).position)
             while self.position < end and (stepped := await self._writer.step()).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:

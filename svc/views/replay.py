@@ -14,18 +14,25 @@ import trio
 
 from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
-from projections.facts.rows import Digesters, Touched
+from projections.facts.rows import Digesters
 from projections.reader import declared
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
-from svc.views.projector import Pace, Projector
-from svc.views.views import derived, new_file, open_writer, remove, step
+from svc.views.projector import Course, Pace, Projector
+from svc.views.views import (
+    LEAP_EVENTS,
+    REPLAY_EVENTS_MAX,
+    RULES_VERSION,
+    leap,
+    new_file,
+    open_writer,
+    remove,
+    rules_of,
+)
 from svc_http.ports import ReplayStatus
 
-REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
-DERIVED_EVENTS = 10_000  # of so many each session is derived once: sessions of many people lie mixed in the log
 MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
 
 log = structlog.get_logger()
@@ -49,32 +56,29 @@ async def digests_of_child(var: Path, *, batch_events: int, up_to: int, hash_see
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=BuildStep).digests
 
 
-def built_digests(place: Place, progress: Progress, *, batch_events: int, up_to: int) -> dict[str, str]:
+def built_digests(
+    place: Place, progress: Progress, *, batch_events: int, up_to: int, give_way: GiveWay | None = None
+) -> dict[str, str]:
     store, vault = open_log(place)
     with closing(store), nameless(place.var) as db:
-        fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to)
+        fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
         return digests(db)
 
 
 async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, give_way: GiveWay | None = None) -> None:
-    """Build a views file from a log; it stops between two batches when this is cancelled."""
+    """Build a views file from a log; it stops at once when this is cancelled."""
+
+    def give_way_or_stop() -> None:
+        trio.from_thread.check_cancelled()
+        if give_way is not None:
+            give_way()
 
     def work() -> None:
         store, vault = open_log(at)
         with closing(store):
-            build(path, store, vault.known_digester, cancellable(progress), give_way=give_way)
+            build(path, store, vault.known_digester, progress, give_way=give_way_or_stop)
 
     await trio.to_thread.run_sync(work)
-
-
-def cancellable(progress: Progress) -> Progress:
-    """For a thread that is to stop when who waits for it is cancelled."""
-
-    def report(done: int, of: int) -> None:
-        trio.from_thread.check_cancelled()
-        progress(done, of)
-
-    return report
 
 
 def build(
@@ -121,15 +125,11 @@ def fill(
     give_way: GiveWay | None = None,
 ) -> None:
     """Bring empty views up to a position, by default the end of the log; no further than the log goes."""
-    end, before, position, derived_up_to = store.head() if up_to is None else up_to, -1, 0, 0
-    touched = Touched()
+    end, before, position = store.head() if up_to is None else up_to, -1, 0
     progress(position, end)
-    while before < position:
-        before, limit_events = position, min(batch_events, end - position)
-        position = step(db, store, digesters, limit_events, give_way, touched).position if limit_events else position
-        if position == before or position - derived_up_to >= DERIVED_EVENTS:
-            derived(db, store, digesters, touched, give_way)
-            touched, derived_up_to = Touched(), position
+    while before < position < end:
+        before = position
+        position = leap(db, store, digesters, min(LEAP_EVENTS, end - position), give_way, batch_events)
         progress(position, end)
 
 
@@ -160,9 +160,16 @@ class Rebuilding:
         try:
             async with trio.open_nursery() as self._nursery:
                 task_status.started()
+                if rules_of(self._projector.readers.path) != RULES_VERSION:
+                    log.warning("the views are built anew by other rules; until then the old figures are served")
+                    self.start()
                 await trio.sleep_forever()
         finally:
             self._nursery = None
+
+    def shown(self) -> ReplayStatus:
+        """Of the build that runs, or of the last one; before, of the tables that serve, until they are level."""
+        return self.status if self._projector.is_level else self._projector.status()
 
     def start(self) -> ReplayStatus:
         """Begin a replay, or join the one that runs."""
@@ -192,8 +199,10 @@ class Rebuilding:
             raise Mendable("the views could not be built anew; the log says why")
 
     async def _replay(self, path: Path) -> None:
+        course = Course()
+
         def report(done: int, of: int) -> None:
-            self.status = ReplayStatus(state="running", done=done, of=of)
+            self.status = course.status(done, of)
 
         # Captures, and readers of the views that serve, go before the new ones.
         pace = Pace(lambda: self._journal.busy or bool(self._projector.waiting))

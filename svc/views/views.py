@@ -43,6 +43,8 @@ READ_PIECES = 10  # in which a batch of facts is read: all 500 at once would tak
 USUAL_EVENT_SECONDS = 0.005  # of deriving, for each event, before it counts in the budget: some twice the usual
 RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
 RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
+LEAP_EVENTS = 10_000  # of so many each session is derived once: sessions of many people lie mixed in the log
+REPLAY_EVENTS_MAX = 1_000  # of them at a time become rows
 PLACES = 4_096  # positions that are looked up together: a developer has few facts about them
 
 log = structlog.get_logger()
@@ -62,17 +64,24 @@ class ViewsDamaged(Unavailable, sqlite3.DatabaseError):
     )
 
 
-def current_file(folder: Path) -> Path | None:
-    """The file that serves, where it is there and was built for these tables and these rules."""
+def current_file(folder: Path, *, of_any_rules: bool = False) -> Path | None:
+    """The file that serves, where it was built for these tables and, unless `of_any_rules`, these rules."""
     try:
         name = (folder / POINTER).read_text(encoding="ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
     match = NAME.fullmatch(name)
-    if match is None or (match[1], int(match[2])) != (_TABLES, RULES_VERSION):
+    if match is None or match[1] != _TABLES or not (of_any_rules or int(match[2]) == RULES_VERSION):
         return None
     path = folder / name
     return path if path.exists() else None
+
+
+def rules_of(path: Path) -> int:
+    """The version of the rules that a views file was built by."""
+    match = NAME.fullmatch(path.name)
+    assert match is not None, path.name
+    return int(match[2])
 
 
 def new_file(folder: Path) -> Path:
@@ -136,8 +145,11 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def serving_file(folder: Path, store: EventStore) -> Path:
-    """The file that the pointer names, or a new, empty one where that cannot be trusted. Raises `StoreUnavailable`."""
-    path, reason = current_file(folder), "there are none for these tables and rules"
+    """The file that the pointer names, or a new, empty one where that cannot be read. Raises `StoreUnavailable`.
+
+    One that was built by other rules serves until it is built anew.
+    """
+    path, reason = current_file(folder, of_any_rules=True), "there are none for these tables"
     if path is not None:
         try:
             with closing(open_writer(path)) as db:
@@ -216,11 +228,27 @@ def step(
     return Stepped(position, changed, [cost for cost in beyond.items() if cost[1] > 0])
 
 
-def derived(
-    db: sqlite3.Connection, store: EventStore, digesters: Digesters, touched: Touched, give_way: GiveWay | None
-) -> None:
-    """Derive what was left for later."""
-    derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
+def leap(
+    db: sqlite3.Connection,
+    store: EventStore,
+    digesters: Digesters,
+    limit_events: int,
+    give_way: GiveWay | None = None,
+    batch_events: int = REPLAY_EVENTS_MAX,
+) -> int:
+    """Apply many facts and derive each session once; the position that the views hold now."""
+    before, position, touched = -1, bookmark(db).position, Touched()
+    end = position + limit_events
+    try:
+        while before < position < end:
+            before, wanted = position, min(batch_events, end - position)
+            position = step(db, store, digesters, wanted, give_way, touched).position
+        derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
+    except sqlite3.OperationalError:
+        if give_way is not None:
+            give_way()  # what it raises within a statement, SQLite only tells as interrupted
+        raise
+    return position
 
 
 def _fetched(

@@ -31,7 +31,7 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
 from svc.views.projector import Projector, ReadPool
-from svc.views.replay import Progress, Rebuilding, build_in_thread, nameless
+from svc.views.replay import Progress, Rebuilding, nameless
 from svc.views.views import (
     VIEWS_WAL_BYTES,
     Stepped,
@@ -43,7 +43,6 @@ from svc.views.views import (
     remove_others,
     serving_file,
 )
-from tests.support.basics import new
 from tests.support.household import NOW_US, Household
 from tests.svc.test_service import TEXT, house, rows, ticker
 
@@ -373,22 +372,6 @@ def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
         db.execute("INSERT INTO setups SELECT hex(randomblob(1000))")
         assert list(tmp_path.iterdir()) == []
         assert db.execute("SELECT count(*) FROM setups").fetchone() == (1,)
-
-
-async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
-    """It does not hold the server up until the end of a long log."""
-    with closing(open_log(tmp_path)[0]) as store:
-        store.append([new(f"s{number}") for number in range(1_500)])
-    told: list[int] = []
-
-    def heard(done: int, _of: int) -> None:
-        told.append(done)
-        trio.from_thread.run_sync(scope.cancel)
-
-    with trio.CancelScope() as scope:
-        await build_in_thread(tmp_path, tmp_path / "views-1-r1-1.db", heard)
-    assert scope.cancelled_caught
-    assert told == [0]
 
 
 async def test_a_build_ends_where_the_log_does(kept: Kept) -> None:

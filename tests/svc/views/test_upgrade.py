@@ -1,0 +1,123 @@
+"""A folder of another version: what is served while its views are built anew, and how that is told."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from aggregates.event import Unavailable
+from projections.apply import bookmark, derive_later
+from svc.log.opening import open_log
+from svc.views import replay as rebuilding
+from svc.views import views
+from svc.views.projector import Course, ViewsWriter
+from svc.views.views import POINTER, RULES_VERSION, current_file, new_file, open_writer, rules_of
+from tests.support.household import Household, household, rebuilt, tables_of, worked_by_two
+
+SECONDS_MAX = 30
+
+
+async def scores(house: Household) -> set[float]:
+    found = await house.service.queried(lambda each: each.db.execute("SELECT score FROM sub_sessions").fetchall(), None)
+    return {score for (score,) in found}
+
+
+async def test_figures_by_other_rules_are_served_until_they_are_built_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is captured meanwhile is in both."""
+    var, may_go_on, build = (await worked_by_two(tmp_path / "var")).var, trio.Event(), rebuilding.build_in_thread
+
+    async def held(*told: Any, **more: Any) -> None:
+        await may_go_on.wait()
+        await build(*told, **more)
+
+    monkeypatch.setattr(rebuilding, "build_in_thread", held)
+    path = current_file(var)
+    assert path is not None
+    older = path.rename(path.with_name(path.name.replace(f"-r{RULES_VERSION}-", f"-r{RULES_VERSION - 1}-")))
+    (var / POINTER).write_text(older.name)
+    with closing(sqlite3.connect(older)) as db, db:
+        db.execute("UPDATE sub_sessions SET score = 1")
+    with trio.fail_after(SECONDS_MAX):
+        async with household(var) as house:
+            assert await scores(house) == {1}
+            assert house.service.replay_status().state == "running"
+            assert (await house.service.status()).views.rules_version == RULES_VERSION - 1
+            await house.prompt("Fix the clock of the tower in src/tower.py", session="s9")
+            await house.level()
+            may_go_on.set()
+            while house.service.replay_status().state == "running":
+                await trio.lowlevel.checkpoint()
+            assert 1 not in await scores(house)
+            assert rules_of(house.service.projector.readers.path) == RULES_VERSION
+            await house.level()
+            assert not older.exists()
+            assert tables_of(var) == rebuilt(var, tmp_path / "views-1-r1-1.db")
+
+
+async def test_views_far_behind_are_brought_up_in_leaps_and_reads_are_told_how_long_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an upgrade to other tables, which can read nothing of the old ones."""
+    var = (await worked_by_two(tmp_path / "var")).var
+    before = tables_of(var)
+    (var / POINTER).write_text("views-1.1-r1-1.db")
+    monkeypatch.setattr("svc.views.projector.LEAP_EVENTS", 7)
+    monkeypatch.setattr("svc.service.READ_WAIT_SECONDS", 0)
+    with trio.fail_after(SECONDS_MAX):
+        async with household(var) as house:
+            with pytest.raises(Unavailable, match=r"built from the log: \d+ of \d+ events"):
+                await scores(house)
+            assert house.service.replay_status().state == "running"
+            await house.level()
+            assert house.service.replay_status().state == "none"
+            assert tables_of(var) == before
+
+
+def test_the_time_left_is_that_of_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("svc.views.projector.time.monotonic", lambda: now)
+    course = Course(1_000)
+    assert course.status(1_000, 4_000).seconds_left is None
+    now = 110.0
+    assert course.status(2_000, 4_000).seconds_left == 20
+
+
+async def test_a_leap_that_is_cancelled_while_it_derives_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop waits for no ten thousand events."""
+    var = (await worked_by_two(tmp_path / "var")).var
+    store, vault = open_log(var)
+    path = new_file(var)
+
+    def cancelled(*told: Any) -> None:
+        trio.from_thread.run_sync(scope.cancel)
+        derive_later(*told)
+
+    monkeypatch.setattr(views, "derive_later", cancelled)
+    monkeypatch.setattr(views, "GIVE_WAY_SQLITE_STEPS", 20)
+    with closing(store), closing(ViewsWriter(path, store, vault.known_digester)) as writer, trio.CancelScope() as scope:
+        await writer.leap()
+    assert scope.cancelled_caught
+    with closing(open_writer(path)) as db:
+        assert bookmark(db).position == 0
+
+
+async def test_a_build_in_a_thread_stops_at_once_when_its_server_stops(tmp_path: Path) -> None:
+    """It does not hold the server up until the end of a long log."""
+    var = (await worked_by_two(tmp_path / "var")).var
+    told: list[int] = []
+
+    def heard(done: int, _of: int) -> None:
+        told.append(done)
+        trio.from_thread.run_sync(scope.cancel)
+
+    with trio.CancelScope() as scope:
+        await rebuilding.build_in_thread(var, tmp_path / "views-1-r1-1.db", heard)
+    assert scope.cancelled_caught
+    assert told == [0]
