@@ -15,7 +15,8 @@ import trio
 from rich.progress import track
 
 from svc.log.opening import open_log
-from svc.views.replay import REPLAY_EVENTS_MAX, BuildStep
+from svc.views.replay import BuildStep
+from svc.views.views import REPLAY_EVENTS_MAX
 from tests.bench.history import prepared
 from tests.bench.world import MIDDLE, bare_route, bench_folder, fresh_service, wait_level
 from tests.support.driver import Driver, Measured, at, put_load
