@@ -207,6 +207,7 @@ class Instruments(Collector):
                 published_at=iso(served.snapshot.published_at_us),
                 refreshed_at=iso(served.refreshed_at_us),
                 stale=served.stale,
+                fault=served.fault,
                 models=len(served.snapshot.exact_lookups),
             ),
             replay=self._rebuilding.shown(),

@@ -194,7 +194,11 @@ def _canonical(lookups: tuple[ExactLookup, ...]) -> bytes:
 class Served(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     refreshed_at_us: int  # when its source last said that it is current; after a restart, when it was stored
-    stale: bool  # whether a refresh failed since then
+    fault: str | None = None  # why the last refresh failed, where one failed since then
+
+    @property
+    def stale(self) -> bool:
+        return self.fault is not None
 
 
 class CatalogRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,6 +158,7 @@ class CatalogShown(msgspec.Struct, frozen=True, kw_only=True):
     published_at: str
     refreshed_at: str
     stale: bool
+    fault: str | None  # why the last refresh failed, where one did
     models: int
 
 

@@ -127,6 +127,7 @@ def _show_status(found: Found) -> None:
     more = f" and {len(missing) - KEYS_NAMED} more" if len(missing) > KEYS_NAMED else ""
     keys = f"missing keys: {', '.join(missing[:KEYS_NAMED])}{more}; `svc verify` says what to do"
     prices, serving = found["catalog"], found["state"] == "serving"
+    fault = prices and prices["fault"]
     for sentence, holds in (
         ("not running: this is the folder", not serving),
         ("the log cannot be written", not log["writable"]),
@@ -134,7 +135,7 @@ def _show_status(found: Found) -> None:
         ("the scores are being built: reads answer 503", serving and not views["level"]),
         ("events were passed over, for they could not be derived from", views["failed_events"]),
         ("no prices: the server is not ready", prices is None),
-        ("the last refresh of the prices failed", prices and prices["stale"]),
+        (f"the last refresh of the prices failed: {fault}", fault),
         ("no backup was made in time: see the log", found["backups"] and found["backups"]["overdue"]),
     ):
         if holds:

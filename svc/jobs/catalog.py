@@ -207,8 +207,8 @@ class Catalog:
             if found is not None and isinstance(reply, Refused):
                 raise NotRefreshed(f"{found.source}: {reply.message}")
             return reply
-        except _FAILURES:
-            self._served = None if self._served is None else replace(self._served, stale=True)
+        except _FAILURES as error:
+            self._served = None if self._served is None else replace(self._served, fault=str(error))
             raise
 
     async def follow(self) -> None:
@@ -238,13 +238,13 @@ class Catalog:
                 raise
             for _, version, event in facts:
                 if isinstance(event, prices.CatalogPublished):
-                    self._served, self._served_source = prices.Served(event.snapshot, now_us, False), event.source
+                    self._served, self._served_source = prices.Served(event.snapshot, now_us), event.source
                     state = replace(state, last_revision=version, newest_valid=event.snapshot)
                 else:
                     state = replace(state, repricings=version)
             self._state = state
         elif isinstance(reply, prices.Published) and self._served is not None:
-            self._served = prices.Served(self._served.snapshot, now_us, False)
+            self._served = prices.Served(self._served.snapshot, now_us)
         return reply
 
     def _loaded(self) -> prices.CatalogState:
@@ -261,7 +261,7 @@ class Catalog:
                 break
             log.error("a stored catalog is not valid", revision=record.catalog_revision, reason=record.fault)
         if valid is not None and (self._served is None or self._served.snapshot != valid.snapshot):
-            self._served, self._served_source = prices.Served(valid.snapshot, valid.received_at_us, False), valid.source
+            self._served, self._served_source = prices.Served(valid.snapshot, valid.received_at_us), valid.source
         try:
             repriced = self._store.read_newest(REPRICING_STREAM)
             repricings = 0 if repriced is None else repriced.version

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.house import Running
 
@@ -36,6 +37,8 @@ def test_nothing_is_wrong_by_axe(running: Running, browser: Browser, cookies: li
             wrong += [(path, width, *each) for each in violations(page, USUAL)]
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 wrong.append((path, width, "it is wider than the window", ""))
+            if page.evaluate("[...document.querySelectorAll('.top nav')].some(it => it.scrollWidth > it.clientWidth)"):
+                wrong.append((path, width, "its head is cut", ""))
         page.emulate_media(color_scheme="dark")
         wrong += [(path, "dark", *each) for each in violations(page, USUAL | DARK)]
         page.emulate_media(color_scheme="light")
@@ -75,6 +78,38 @@ def test_pages_work_without_scripts(running: Running, browser: Browser, cookies:
         assert answer.status == 200, path
         assert page.locator("h1").count() == 1, path
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "told"),
+    [
+        ("/", "What is captured, and who sees it", "no screen, no keystrokes"),
+        ("/team/lead", None, "A lead is a member like the others"),
+    ],
+)
+def test_a_link_to_what_is_folded_opens_the_fold(page: Page, path: str, link: str | None, told: str) -> None:
+    page.goto(path)
+    if link is not None:
+        page.get_by_role("contentinfo").get_by_role("link", name=link).click()
+    expect(page.get_by_text(told)).to_be_visible()
+
+
+def test_a_membership_ends_and_begins_again_by_a_question_each(running: Running, page: Page) -> None:
+    """Without the question open, no button is there to press by mistake."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/administration/people")
+    page.get_by_label("Name", exact=True).fill("Dana")
+    page.get_by_role("button", name="Make a sign-in link").last.click()
+    page.locator("summary", has_text="Change Dana").click()
+    end = page.get_by_role("button", name="End the membership of Dana")
+    expect(end).to_be_hidden()
+    page.locator("summary", has_text="End the membership of Dana").click()
+    end.click()
+    expect(page.get_by_role("status")).to_contain_text("The membership of Dana has ended")
+    page.locator("summary", has_text="1 ended membership").click()
+    page.get_by_role("button", name="Take back in Dana").click()
+    expect(page.get_by_role("status")).to_contain_text("Dana is a member again")
+    expect(page.locator("summary", has_text="Change Dana")).to_be_visible()
 
 
 NOTES_STOPS = """stops = []; addEventListener('focusin', ({target: it}) =>

@@ -217,7 +217,7 @@ class House(ports.Service):
         for _, _, event in facts:
             self.events.append(event)
             if isinstance(event, prices.CatalogPublished):
-                self.prices = prices.Served(event.snapshot, self.clock_us, False)
+                self.prices = prices.Served(event.snapshot, self.clock_us)
         return reply
 
     async def refresh_catalog(self) -> prices.Published:

@@ -222,7 +222,7 @@ class World:
 
     async def furnish(self) -> None:
         """Everything is there that a route may be asked for."""
-        self.house.prices = Served(snapshot(), NOW_US, False)
+        self.house.prices = Served(snapshot(), NOW_US)
         self.house.newest_prices = PublishCatalog(document=document(lookup("refreshed")), source="test")
         self._people(*PEOPLE, at_us=NOW_US - 30 * DAY)
         self._sign_in()
@@ -280,6 +280,8 @@ class World:
             made |= {"membership": membership_stream(ACME, new)} | ({"developer": new} if "/admin/" in path else {})
             if path != "/v1/admin/memberships":
                 self._people(acts.StartMembership(organization_id=ACME, developer_id=new))
+            if path.endswith("/start"):
+                self._people(acts.EndMembership(membership_id=membership_stream(ACME, new)))
         self.ids = self.ids._replace(**{name: str(each) for name, each in made.items()})
 
     def state(self) -> tuple[object, ...]:

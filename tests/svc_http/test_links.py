@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.ids import membership_stream
-from aggregates.people.directory import Key, Team, TeamMembership
+from aggregates.people.directory import Key, Membership, Team, TeamMembership
 from aggregates.people.entry import Account
 from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, NOW_US, issue, key_of, named
@@ -88,6 +88,10 @@ async def test_an_owner_makes_no_link_for_who_has_begun(house: House, api: Calle
     # Of what somebody did, the page looks at keys and browsers alone.
     assert [await offered(ANAS), await offered(ANAS, NORA)] == [begins == "has work", True]
     assert await offered(OPERATORS)
+    warned = "Ben has begun, so whoever follows the link reads all of their work." in await words(
+        api, "/administration/people", OPERATORS
+    )
+    assert warned is (begins != "has work")
     assert (await offer_link(api, BEN, OPERATORS)).status == 200
 
 
@@ -154,6 +158,36 @@ async def test_what_ends_is_said_with_whose(house: House, api: Caller, path: str
     made_up = answer.headers["Location"].partition("about=")[0] + f"about={named('a membership of others')}"
     assert "of Ben" not in (await words(api, made_up, ANAS)).partition("Nothing here tells")[0]
     assert [(await api.using(each).get("/settings")).status for each in (BENS, {"Cookie": "svc_session=letin"})] == stay
+
+
+@pytest.mark.parametrize("cookie", [ANAS, OPERATORS], ids=["an owner", "the operator"])
+async def test_who_left_is_listed_and_taken_back_in(house: House, api: Caller, cookie: Cookie) -> None:
+    """In the role of before, without the keys and teams of before. The name is taken, and the page says by whom."""
+    core(house, ANA_SCOPE, Scope(ACME, BEN), at_us=NOW_US)
+    page = (await api.using(cookie).get("/administration/people")).body.decode()
+    assert re.search(r"<details class=.once.><summary>End the membership<.*?They can be taken back in", page)
+    await press(api, f"/administration/people/{member(BEN)}/end", cookie)
+    shown = await words(api, "/administration/people", cookie)
+    assert "1 ended membership" in shown
+    assert "Ben member until 1 August Take back in Ben" in shown
+    refused = await press(api, "/administration/people", cookie, name="ben", role="member", organization=str(ACME))
+    assert (refused.status, b'role="alert">Somebody is called ben already' in refused.body) == (409, True)
+    assert b"<details open><summary>1 ended membership" in refused.body
+
+    back = await press(api, f"/administration/people/{_membership(house, BEN).id}/start", cookie)
+    assert "Ben is a member again" in await words(api, back.headers["Location"], cookie)
+    assert "ended membership" not in await words(api, "/administration/people", cookie)
+    assert (_membership(house, BEN).active, _membership(house, BEN).role) == (True, "member")
+    assert house.directory.teams_of(Scope(ACME, BEN)) == []
+    assert (await api.using(bearer(BEN_KEY)).get("/v1/score_v3/score")).status == 401
+    again = await press(api, f"/administration/people/{_membership(house, BEN).id}/start", cookie)
+    assert again.status == 409
+
+
+def _membership(house: House, developer_id: UUID) -> Membership:
+    found = house.directory.get(Membership, membership_stream(ACME, developer_id))
+    assert found is not None
+    return found
 
 
 def cookie_in(answer: Answer) -> Cookie:

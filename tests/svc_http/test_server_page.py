@@ -7,10 +7,13 @@ from msgspec.structs import replace
 
 from svc_http import ports
 from svc_http.routes.people import digest_of
-from tests.svc_http.browsing import ANAS, OPERATORS, signs_in, words_of
+from tests.support.basics import BEN
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, signs_in, words_of
 from tests.svc_http.house import Caller, House
 
-CATALOG = ports.CatalogShown(revision=1, published_at="2026-08-01", refreshed_at="2026-08-01", stale=False, models=3)
+CATALOG = ports.CatalogShown(
+    revision=1, published_at="2026-08-01", refreshed_at="2026-08-01", stale=False, fault=None, models=3
+)
 BACKUPS = ports.BackupsShown(folder="b", kept=1, newest_at="2026-08-01", age_seconds=60, overdue=False, failures=0)
 
 
@@ -29,7 +32,10 @@ def _signed_in(house: House) -> None:
         ({"missing_keys": ["x"]}, "The data key of 1 developer is missing"),
         ({"replay": ports.ReplayStatus(state="failed", message="<b>no</b>")}, "The last replay failed: <b>no</b>"),
         ({"catalog": None}, "There are no prices"),
-        ({"catalog": replace(CATALOG, stale=True)}, "The last refresh of prices failed"),
+        (
+            {"catalog": replace(CATALOG, stale=True, fault="prices.example: <b>no</b>")},
+            "The last refresh of prices failed, so the ones before go on: prices.example: <b>no</b>",
+        ),
         ({"backups": replace(BACKUPS, newest_at=None, age_seconds=None)}, "There is no backup yet."),
         ({"backups": replace(BACKUPS, overdue=True)}, "The newest backup is overdue."),
         ({"backups": replace(BACKUPS, failures=1)}, "A backup failed"),
@@ -54,5 +60,15 @@ async def test_the_one_thing_that_is_not_well_comes_first(
 async def test_administration_leads_on(api: Caller, who: dict[str, str], to: str) -> None:
     answer = await api.using(who).get("/administration")
     assert (answer.status, answer.headers["Location"]) == (303, f"/administration/{to}")
-    shown = await api.using(who).get(f"/administration/{to}")
-    assert (b'aria-label="Administration"' in shown.body) is (who is ANAS)
+    shown = (await api.using(who).get(f"/administration/{to}")).body.decode()
+    assert ('aria-label="Administration"' in shown) is (who is ANAS)
+    assert '<a href="/">Your own pages</a>' in shown or who is ANAS, "whose head has them all"
+    assert ('"/administration/server"' in shown) is (who is OPERATORS), "no way that leads to a refusal"
+
+
+async def test_the_operators_times_are_those_of_who_is_signed_in_there(house: House, api: Caller) -> None:
+    signs_in(house, BEN, "ben's")
+    both = {"Cookie": f"{OPERATORS['Cookie']}; {BENS['Cookie']}"}
+    for cookies, zone in ((OPERATORS, "UTC"), (both, "Europe/Berlin")):
+        shown = (await api.using(cookies).get("/administration/audit")).body.decode()
+        assert f"Times are of {zone}." in shown

@@ -1,4 +1,4 @@
-"""People, roles, teams, invitations and keys: for owners, and for whoever runs the server; and a team's own page."""
+"""People, roles, teams, invitations and keys: for owners, and for whoever runs the server."""
 
 import uuid
 from collections.abc import Mapping
@@ -27,7 +27,6 @@ from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
-TEAM_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
 PEOPLE = "/administration/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
@@ -35,31 +34,35 @@ _HAS_BEGUN = (
     "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
     "let a browser in, with a key that they make on the page Settings; or whoever runs the server, with `svc open`"
 )
+_TAKEN = (
+    "Somebody is called {name} already. Where it is the same person, take them back in under “ended memberships”; "
+    "where it is another one, take a name that tells them apart."
+)
 routes = Routes()
 
 
 @routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
-async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
+async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, wrong: str | None = None) -> Response:
     directory, words = call.service.directory, SAID.said_of_member.get(call.query.get("said", ""))
     members = [
         each for each in directory.all(records.Membership) if call.organization_id in (None, each.organization_id)
     ]
-    values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
+    values: dict[str, Any] = {"houses": _houses(call), "roles": SAID.roles, "invitation": invitation, "wrong": wrong}
     # About a member whom the caller looks after: the address may be made up.
     about = [each.developer_id for each in members if str(each.id) == call.query.get("about", "")]
     if words is not None and about:
         values["said"] = words.format(name=rendering.cut(directory.name_of(about[0]), NAME_CHARACTERS))
-    return await call.show("organization/people.html", **values)
+    return await call.show("organization/people.html", 200 if wrong is None else 409, **values)
 
 
 def _houses(call: ByOperator) -> list[dict[str, Any]]:
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(records.Developer)}
     keys = [call.service.uses.shown(each) for each in directory.all(records.Key) if not each.revoked]
-    members = [each for each in directory.all(records.Membership) if each.active]
+    newest = {each.scope: each for each in directory.all(records.Membership)}.values()  # who came back has several
     stays = [each for each in directory.all(records.TeamMembership) if each.active]
     asked = records.forget_requests(directory)
-    closed = set() if call.by is None else begun(directory, call.service.uses) - {call.by}
+    started = begun(directory, call.service.uses) - {call.by}
 
     def person(member: records.Membership) -> dict[str, Any]:
         return {
@@ -67,13 +70,14 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
             "developer": developers[member.developer_id],
             "keys": [key for key in keys if key.scope == member.scope],
             "asked_at": asked.get(member.developer_id),  # since when they ask to be forgotten
-            "may_get_link": member.developer_id not in closed,  # as far as people and keys tell
+            "has_begun": member.developer_id in started,  # as far as people and keys tell; never oneself
         }
 
     return [
         {
             "organization": organization,
-            "people": [person(each) for each in members if each.organization_id == organization.id],
+            "people": [person(each) for each in newest if each.active and each.organization_id == organization.id],
+            "ended": [person(each) for each in newest if not each.active and each.organization_id == organization.id],
             "teams": [
                 (team, [(stay, developers[stay.developer_id]) for stay in stays if stay.team_id == team.id])
                 for team in directory.all(records.Team)
@@ -130,7 +134,7 @@ async def invite(call: ByOperator) -> Response:
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     known = {each.casefold() for each in call.service.directory.names_in(scope.organization_id)}
     if name.casefold() in known:
-        raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
+        return await people(call, wrong=_TAKEN.format(name=rendering.cut(name, NAME_CHARACTERS)))
     await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
     await call.act(
         acts.StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role)
@@ -167,6 +171,15 @@ async def set_role(call: ByOperator, membership_id: UUID) -> Response:
 async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "member-ended", member, acts.EndMembership(membership_id=member.id))
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/start", "Take somebody back in, in the role that they had.")
+async def take_back_in(call: ByOperator, membership_id: UUID) -> Response:
+    member = _looked_after(call, records.Membership, membership_id)
+    start = acts.StartMembership(
+        organization_id=member.organization_id, developer_id=member.developer_id, role=member.role
+    )
+    return await _done(call, "member-back", member, start)
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
@@ -227,6 +240,7 @@ def _wrong(shown: Status) -> list[str]:
     """What is not well, the worst first, each with what to do; none where all is."""
     failed, backups = shown.views.failed_events, shown.backups
     free, replay = shown.disk_free_bytes, shown.replay
+    fault = None if shown.catalog is None else shown.catalog.fault
     said = {
         "Nothing can be stored: see whether the disk is full, and the server's log.": not shown.log.writable,
         "The disk is nearly full: less than 1 GB is free.": free is not None and free < FREE_BYTES_MIN,
@@ -238,7 +252,7 @@ def _wrong(shown: Status) -> list[str]:
         ),
         f"The last replay failed: {replay.message or 'see the log of the server'}": replay.state == "failed",
         "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": shown.catalog is None,
-        "The last refresh of prices failed; the ones before go on.": shown.catalog is not None and shown.catalog.stale,
+        f"The last refresh of prices failed, so the ones before go on: {fault}": fault is not None,
         "There is no backup yet.": backups is not None and backups.newest_at is None,
         "The newest backup is overdue.": backups is not None and backups.newest_at is not None and backups.overdue,
         "A backup failed since the start: the server's log says why.": backups is not None and backups.failures > 0,

@@ -61,6 +61,7 @@ class ByOperator(Call, frozen=True):
     """A request of whoever runs the server, or of an owner for the people of their organization."""
 
     owner: BySignIn | None = None  # None: whoever holds the internal secret
+    zone: str = "UTC"  # of the developer who is signed in by the same browser
 
     @property
     def organization_id(self) -> UUID | None:
@@ -73,7 +74,7 @@ class ByOperator(Call, frozen=True):
 
     @property
     def own_zone(self) -> ZoneInfo:
-        return zone_named("UTC") if self.owner is None else self.owner.own_zone
+        return zone_named(self.zone) if self.owner is None else self.owner.own_zone
 
     def check_runs_the_server(self) -> None:
         """Raises `HttpError` 403."""
@@ -87,7 +88,7 @@ class ByOperator(Call, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         if self.owner is not None:
             return await self.owner.show(name, status, **values)
-        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": OPERATOR_NAV, "menu": ()}
+        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": OPERATOR_NAV, "menu": OPERATOR_MENU}
         return await _framed(self, name, status, head | values)
 
 
@@ -123,6 +124,7 @@ OPERATOR_NAV = (
     ("/administration/people", "People"),
     ("/administration/audit", "Audit log"),
 )
+OPERATOR_MENU = (("/", "Your own pages"),)
 
 
 def chosen(name: str, text: str, words: Collection[_W]) -> _W:
@@ -181,9 +183,10 @@ async def admit_to_pages(service: Service, request: Request, route: Route) -> Ca
         raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
     if route.kind is Call:
         return Call(service, request, Body(request))
-    if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
-        return ByOperator(service, request, Body(request))
     found = sign_in_by(service, request.cookies.get(cookie_name(request), ""))
+    if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+        zone = "UTC" if found is None else service.directory.timezone(found.developer_id)
+        return ByOperator(service, request, Body(request), zone=zone)
     if found is None:
         return _to_sign_in(request)
     spend(service, request, DEVELOPER, found.developer_id)

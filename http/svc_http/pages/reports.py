@@ -169,4 +169,4 @@ async def schedule(call: BySignIn) -> Response:
     notices = tuple(each for each in offered if each in fields) if offered else None
     change = ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted, report_notices=notices)
     accepted(await call.service.administer(change))
-    return rendering.redirect("/reports?said=saved#schedule")
+    return rendering.redirect("/reports?said=saved")

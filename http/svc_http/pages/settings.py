@@ -159,7 +159,7 @@ async def make_key(call: BySignIn) -> Response:
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
-    return await _done(call, acts.RevokeKey(credential_id=key_id), "key-revoked#keys")
+    return await _done(call, acts.RevokeKey(credential_id=key_id), "key-revoked")
 
 
 @routes("POST /settings/browsers/<sign_in_id>/end", "Sign a browser out.")
@@ -167,7 +167,7 @@ async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
         raise HttpError(404, "no browser of this address is signed in as you")
     accepted(await call.service.administer(acts.EndSignIn(sign_in_id=sign_in_id)))
-    return rendering.redirect("/settings?said=signed-out#browsers")
+    return rendering.redirect("/settings?said=signed-out")
 
 
 @routes("POST /settings/access/<access_id>/keep", "Say that what came by another member's link is one's own.")
@@ -183,11 +183,11 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
     match _asked_about(call, access_id):
         case SignIn():
-            return await _done(call, acts.EndSignIn(sign_in_id=access_id, administered=True), "signed-out#browsers")
+            return await _done(call, acts.EndSignIn(sign_in_id=access_id, administered=True), "signed-out")
         case Identity():
-            return await _done(call, acts.EndIdentity(identity_id=access_id), "unlinked#browsers")
+            return await _done(call, acts.EndIdentity(identity_id=access_id), "unlinked")
         case Key():
-            return await _done(call, acts.RevokeKey(credential_id=access_id), "key-revoked#browsers")
+            return await _done(call, acts.RevokeKey(credential_id=access_id), "key-revoked")
 
 
 def _asked_about(call: BySignIn, access_id: UUID) -> Access:
@@ -201,7 +201,7 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
     if team_membership_id not in {each["stay"].id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
-    return await _done(call, acts.RemoveTeamMember(team_membership_id=team_membership_id), "left#teams")
+    return await _done(call, acts.RemoveTeamMember(team_membership_id=team_membership_id), "left")
 
 
 @routes("POST /settings/sign-out", "Sign every browser out.")
@@ -220,17 +220,17 @@ async def set_profile(call: BySignIn) -> Response:
     except HttpError as error:
         return await settings(call, wrong_zone=error.message)
     change = acts.ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
-    return await _done(call, change, "saved#profile")
+    return await _done(call, change, "saved")
 
 
 @routes("POST /settings/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
-    return await _done(call, acts.RequestForget(developer_id=call.scope.developer_id), "asked#data")
+    return await _done(call, acts.RequestForget(developer_id=call.scope.developer_id), "asked")
 
 
 @routes("POST /settings/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
-    return await _done(call, acts.WithdrawForget(developer_id=call.scope.developer_id), "asked-back#data")
+    return await _done(call, acts.WithdrawForget(developer_id=call.scope.developer_id), "asked-back")
 
 
 @routes("GET /settings/goals.json", "Every goal with its figures, as a file.")

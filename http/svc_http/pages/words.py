@@ -36,6 +36,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasons: dict[str, tuple[str, str]]
     undecided: dict[str, str]
     buttons: dict[str, tuple[str, str, str]]
+    roles: dict[str, str]
     said: dict[str, str]
     said_of_member: dict[str, str]
     titles: dict[str, str]

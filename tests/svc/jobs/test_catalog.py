@@ -117,6 +117,8 @@ async def test_the_same_prices_publish_nothing_but_are_news(house: House) -> Non
         with pytest.raises(NotRefreshed):
             await catalog.refresh()
         assert served(catalog) == (1, "claude-test-4", True)
+        assert catalog.served is not None
+        assert "prices.json: No such file" in (catalog.served.fault or "")
         house.clock.advance(7)
         house.source.says = command()
         reply = await catalog.refresh()

@@ -74,7 +74,7 @@ async def test_ready_waits_for_the_catalog(house: House, api: Caller) -> None:
     answer = await api.using({}).get("/health/ready")
     assert answer.status == 503
     assert answer.json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
-    house.prices = Served(snapshot(), house.clock_us, False)
+    house.prices = Served(snapshot(), house.clock_us)
     answer = await api.using({}).get("/health/ready")
     assert (answer.status, answer.json) == (200, {"status": "ok"})
 
@@ -122,7 +122,7 @@ async def test_the_snapshot_is_served_with_what_is_known_of_it(house: House, adm
     """The contract's fields, the same for an internal service and through intake for a developer; 503 without one."""
     for caller in (admin, intake):
         assert (await caller.get(CATALOG)).json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
-    house.prices = Served(snapshot(changing_lookup(), revision=3), house.clock_us, True)
+    house.prices = Served(snapshot(changing_lookup(), revision=3), house.clock_us, "no network")
     answer = await admin.get(CATALOG)
     shown = answer.json
     assert answer.status == 200
