@@ -112,7 +112,9 @@ def judge_outcome(
     said = OUTCOME_BOUNDS.value(chance, forced=forced)
     confirming = _OF_ITSELF if unsure_end or mark.CHANGE in turns[0].work.marks else _CONFIRMS
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
-    if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
+    answer = course.last.response
+    untried = answer is not None and answer.tells_failure == "is untried"
+    if said and (unconfirmed or untried or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
     changed = {REFUSED} if mark.CHANGE in marks else set()  # of what came after the change nothing more was done
     quiet = shown & (_IN_SILENCE | changed)
@@ -293,7 +295,8 @@ def _stated_failure(course: _Course) -> Turn | None:
         return turn
     if course.intent in ASKING_INTENTS and mark.CHANGE not in course.marks:
         return None  # that something fails may be just what was asked
-    return turn if turn.response.tells_failure == "fails" or _check_fails(course.marks) else None
+    kind = turn.response.tells_failure
+    return turn if kind == "fails" or (kind == "may fail" and _check_fails(course.marks)) else None
 
 
 def _check_fails(marks: str) -> bool:
@@ -360,7 +363,9 @@ def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     prompt = turn.prompt
     if prompt is None or prompt.navigational == EXPANDED:
         return None
-    if _fails(prompt):
+    answer = earlier[-1].response if earlier else None
+    answers = prompt.navigational == "short" and (answer is None or answer.asks)  # "no" to a question is no complaint
+    if _fails(prompt) and not answers:
         return NOT_WORKING
     if prompt.corrects:
         return CORRECTED

@@ -158,4 +158,4 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     closes: bool = False  # says that the work is complete, ready, committed or merged
     invites: bool = False  # ends with a general offer of more help, or asks what is next
     breaks_off: bool = False  # ends by saying what comes next, as an answer does that was cut off
-    tells_failure: Literal["gives up", "fails", "may fail"] | None = None  # `StatedFailure.kind`
+    tells_failure: Literal["gives up", "fails", "may fail", "is untried"] | None = None  # `StatedFailure.kind`

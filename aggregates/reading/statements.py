@@ -5,7 +5,7 @@ Each is said in a clause or sentence, and only where nothing in it says otherwis
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
@@ -44,6 +44,8 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     Of longer words only the beginning is looked at, and only for what fails.
     """
     text = own[: _SAID_FIRST_CHARS if len(own) > _SAID_CHARS_MAX else None].lower().replace("’", "'")
+    if _SAYS["no"].fullmatch(text.strip(" .!,")):
+        return "fails"
     works, fails = asked_of(_WORKS, text), asked_of(_WORKS_NOT, text)
     said: Literal["works", "fails"] | None = None
     only_if = False
@@ -72,12 +74,13 @@ def _works(line: str, works: Sayings) -> bool:
 
 # That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
 
-FailureKind = Literal["gives up", "fails", "may fail"]
-"""The agent says that it could not do it, that a thing fails, or what says so only beside a check that failed."""
+FailureKind = Literal["gives up", "fails", "may fail", "is untried"]
+"""The agent could not do it, a thing fails, what says so only beside a failed check, or nobody tried it."""
 LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
 _MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
 _FAILS = patterns("failure")
 _STATED: dict[FailureKind, Sayings] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
+_WEAK = frozenset({"may fail", "is untried"})  # do not stand where something else was said before
 _UNSAY = ("denials", "conditions")
 SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
 
@@ -91,12 +94,15 @@ def stated_failure(text: str) -> StatedFailure | None:
     """The last sentence that says so, unless a later one says that it was done, or excuses it."""
     found: StatedFailure | None = None
     cut_off, own = own_end(text)
-    for sentence in SAID_SENTENCE.finditer(own, max(0, len(own) - LOOKED_CHARS)):
+    first = max(0, len(own) - LOOKED_CHARS)
+    end = own[first:].lower().replace("’", "'")
+    asked = {kind: those for kind, said in _STATED.items() if (those := asked_of(said, end))}
+    for sentence in SAID_SENTENCE.finditer(own, first) if asked else ():
         line = sentence[0].lower().replace("’", "'")
         if line.rstrip().endswith("?"):
             continue
-        kind = _failing(line)
-        if kind is not None and not (found is not None and kind == "may fail"):
+        kind = _failing(line, asked)
+        if kind is not None and not (found is not None and kind in _WEAK):
             start = cut_off + sentence.start() + len(sentence[0]) - len(sentence[0].lstrip(" \t-*#•"))
             start = found.said.start if found and found.said.end == cut_off + sentence.start() else start
             found = StatedFailure(kind, Span(start, cut_off + sentence.end()))
@@ -114,8 +120,8 @@ def own_end(text: str) -> tuple[int, str]:
     return cut_off, "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
 
 
-def _failing(line: str) -> FailureKind | None:
-    for kind, said in _STATED.items():
+def _failing(line: str, asked: Mapping[FailureKind, Sayings]) -> FailureKind | None:
+    for kind, said in asked.items():
         for found in told(said, line):
             if _FAILS["excused"].search(line):
                 return None
