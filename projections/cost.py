@@ -15,6 +15,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.sub_sessions.sub_session import SUMMED
 from aggregates.times import US_PER_MINUTE, Window, first_day, iso, local_date
+from projections import CostBy, CostPeriod
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
 from projections.reader import Reader, bound, unpack
@@ -28,8 +29,6 @@ SLOT_US = 15 * US_PER_MINUTE  # zones differ from UTC by whole quarters: none li
 FAILED = ("not_reached", "repeated")
 
 _S = TypeVar("_S", bound=msgspec.Struct)
-CostPeriod = Literal["day", "week", "month", "year"]
-CostBy = Literal[CostPeriod, "model", "project", "outcome", "agent"]
 CostParts = Literal["none", "model", "project"]
 
 

@@ -24,6 +24,7 @@ from projections.reader import Reader, TextRef, bodies, bound
 from projections.scores import activity, score
 from projections.scores.skill import ShownHabit, Skill, best_shown, insight_summary, newest_missed, skill, top_prompts
 from projections.scores.throttle import personal_throttle
+from projections.sub_sessions.goals import Order, Wanted, goals
 from projections.sub_sessions.listing import trivia
 from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in, turns_in
 from projections.telemetry.usage import rightsizing
@@ -134,6 +135,7 @@ def _example(found: ShownHabit | None) -> MissedPrompt | None:
 
 
 SECTIONS: dict[str, Callable[[ReportInput], object]] = {
+    "goals": lambda look: goals(look.reader, look.scope, Wanted(window=look.window), Order(), ROWS_MAX),
     "score": _of_windows(score.score),
     "speed": _of_windows(score.speed),
     "tokens": _of_windows(score.tokens),

@@ -188,6 +188,11 @@ def language_of(asked: str | None) -> Language:
 
 
 def weakest(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int], most: int) -> list[BooleanName]:
-    """The habits surely missed most often where they applied, those first, of what could be told often enough."""
+    """The habits missed most often where they applied, those first, of what could be told often enough."""
     missed = [name for name in BOOLEANS if counts.get(name, 0) >= GRADED_MIN and shares[name] < 1]
     return sorted(missed, key=lambda name: round(counts[name] * (shares[name] - 1), 6))[:most]
+
+
+def next_habit(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int]) -> BooleanName | None:
+    """The one to train: the first of those that a report advises."""
+    return next(iter(weakest(shares, counts, 1)), None)

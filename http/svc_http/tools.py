@@ -21,8 +21,9 @@ from werkzeug.routing import Map, Rule
 
 from aggregates.event import Unavailable
 from aggregates.ids import plain
+from aggregates.judging.prompt import next_habit
 from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
-from projections.cost import CostBy
+from projections import CostBy
 from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError, check_content_type, unavailable
@@ -136,11 +137,11 @@ class _Tools:
     async def my_habits(self, ctx: Asker, days: Days = 30) -> Found:
         """How often the caller's prompts show each of the seven habits, and which to practise next."""
         found = await self._ask(ctx, f"{_V3}/skill", await self._span(ctx, days))
-        worst = found["worst_pillar"] if found["sample_count"] else ""
+        trained = next_habit(found["per_boolean"], found["per_boolean_counts"])
         return {
             **chosen(found, "skill"),
             "what_a_prompt_does": dict(HABITS),
-            "next_habit": NEXT_HABIT.get(worst),
+            "next_habit": trained and NEXT_HABIT[trained],
         }
 
     async def my_limits(self, ctx: Asker, days: Days = 30) -> Found:

@@ -1,14 +1,15 @@
 """Average prompt grade and skill index over the prompts of a window (scoring.md, section 3), and the habits shown."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.prompt import how_to_earn, rubric_evidence
-from aggregates.reading.verdicts import BOOLEANS, BooleanName
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, kind_told
 from aggregates.scores import grades
 from aggregates.scores.grades import Interval, whole_counts
 from aggregates.scores.insights import Decided
@@ -175,7 +176,11 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
 
 
 def graded_prompts(
-    reader: Reader, order: str, page: dict[str, object], narrowed: str = ""
+    reader: Reader,
+    order: str,
+    page: dict[str, object],
+    narrowed: str = "",
+    fits: Callable[[PromptDetail], bool] = lambda _: True,
 ) -> list[tuple[TopPrompt, PromptDetail]]:
     """A page of the graded prompts of a range, by their own time as for the average grade; each with its judgement."""
     theirs = (
@@ -192,7 +197,8 @@ def graded_prompts(
         f"s.detail, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
-    rows = [(unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page)]
+    judged = ((unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page))
+    rows = [(body, row) for body, row in judged if fits(body)]
     texts = reader.texts(body.prompt for body, _ in rows)
     prompts = []
     for body, (turn, _, sub_session_id, session, at_us, own, intent, detail, crushed) in rows:
@@ -221,7 +227,6 @@ def graded_prompts(
 
 # One's own habits: prompts that show each and prompts that miss it, and goals reached with and without.
 
-EXAMPLES_READ = 5  # so many prompts are looked at for one whose text is still there
 MARKED_CHARACTERS_MAX = 20_000  # in a longer prompt no words are looked for
 AROUND_CHARACTERS = 70  # so much is shown on either side of the words
 WORDS_CHARACTERS = 140
@@ -241,34 +246,58 @@ class ShownHabit(msgspec.Struct, frozen=True):
 ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is one, or its words are gone
 
 
+class _Sought(NamedTuple):
+    bits: str  # those of the habits that a prompt may be an example of
+    first: str  # in which order prompts are looked at
+    order: str  # the same, where they are joined
+    read: int  # so many are looked at for one that fits, and whose text is still there
+    fits: Callable[[BooleanName, PromptDetail], bool] = lambda *_: True
+
+
+def _surely_misses(name: BooleanName, body: PromptDetail) -> bool:
+    """By its own kind, not by that of its goal: to commit a fix calls for no cause."""
+    own = body.rubric
+    return name in own.missed and kind_told(own.chances) == own.intent
+
+
+_BEST = _Sought(
+    "standing_sure & standing_earned & own_earned",
+    "own_score DESC, at_us DESC",
+    "p.own_score DESC, p.at_us DESC, p.turn_id",
+    read=5,
+)
+_MISSED = _Sought(
+    "standing_sure & ~standing_earned", "at_us DESC", "p.at_us DESC, p.turn_id DESC", read=20, fits=_surely_misses
+)
+
+
 def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the developer's best prompt that shows it."""
-    bits, order = "standing_sure & standing_earned & own_earned", "p.own_score DESC, p.at_us DESC, p.turn_id"
-    return _examples(reader, scope, window, bits, "own_score DESC, at_us DESC", order)
+    return _examples(reader, scope, window, _BEST)
 
 
 def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
-    """Of each habit the newest prompt that surely misses it, as did those before it in its sub-session."""
-    bits, order = "standing_sure & ~standing_earned", "p.at_us DESC, p.turn_id DESC"
-    return _examples(reader, scope, window, bits, "at_us DESC", order)
+    """Of each habit the newest prompt that surely calls for it and misses it, as did those before it in its goal."""
+    return _examples(reader, scope, window, _MISSED)
 
 
-def _examples(reader: Reader, scope: Scope, window: Window, bits: str, first: str, order: str) -> ShownHabits:
+def _examples(reader: Reader, scope: Scope, window: Window, sought: _Sought) -> ShownHabits:
     """Of each habit the first of the prompts with its bit whose text is still there."""
     found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
-    query, wanted = f"SELECT rowid, {bits} {COUNTED} ORDER BY {first}", mask(BOOLEANS)
+    query, wanted = f"SELECT rowid, {sought.bits} {COUNTED} ORDER BY {sought.first}", mask(BOOLEANS)
     for rowid, has in reader.db.execute(query, bound(scope, window)):
         for name in unmask(has & wanted):
             found[name].append(rowid)
-            if len(found[name]) == EXAMPLES_READ:
+            if len(found[name]) == sought.read:
                 wanted &= ~mask((name,))
         if not wanted:
             break
     shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
     for name, rowids in found.items():
-        page = bound(scope, window, rows=json_array(rowids), limit=EXAMPLES_READ, offset=0)
+        page = bound(scope, window, rows=json_array(rowids), limit=sought.read, offset=0)
         narrowed = "AND p.rowid IN (SELECT value FROM json_each(:rows))"
-        for prompt, body in graded_prompts(reader, order, page, narrowed) if rowids else ():
+        fits = partial(sought.fits, name)
+        for prompt, body in graded_prompts(reader, sought.order, page, narrowed, fits) if rowids else ():
             if prompt.preview is not None:
                 shown[name] = _shown(reader, name, prompt, body)
                 break
@@ -293,7 +322,7 @@ def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDet
     return ShownHabit(prompt, before, text[start:end], after)
 
 
-def decided_goals(reader: Reader, scope: Scope) -> Iterable[Decided]:
+def decided_goals(reader: Reader, scope: Scope) -> list[Decided]:
     """The decided goals of all time, by the habits that they surely show."""
     query = (
         "SELECT sure, earned, count(*), sum(reached) FROM ("

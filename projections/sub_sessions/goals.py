@@ -9,6 +9,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.times import UNTIMED_US, Window, iso
+from projections import Sort
 from projections.reader import Reader, bound, json_array
 from projections.sub_sessions.projects import UNKNOWN, Project, Projects, projects_of
 from projections.sub_sessions.rows import (
@@ -22,7 +23,6 @@ from projections.sub_sessions.rows import (
 )
 
 ROWS_MAX = 50_000  # of a range so many goals are counted, the newest: each costs some three microseconds
-Sort = Literal["started", "duration", "cost", "tokens", "grade", "turns"]
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
 """Whether a cost may have been more, or less, or either."""
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import click
@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregates.ids import plain
+from aggregates.judging.prompt import next_habit
+from projections import CostBy, Sort
 from svc import __version__
 from svc.cli import Found
 from svc.cli.asking import V3, Asking, Span, ask, asked_span, over_time
@@ -33,8 +35,6 @@ BAR_CHARACTERS = 10
 _SPARKS = "▁▂▃▄▅▆▇█"
 _STYLES = {"reached": "green", "not_reached": "red", "repeated": "red", "going_on": "cyan"}
 _DOUBTS = {"lower_bound": "≥ ", "upper_bound": "≤ ", "about": "~ "}
-_SORTS = ("started", "duration", "cost", "tokens", "grade", "turns")
-_BY = ("day", "week", "month", "model", "project", "outcome", "agent")
 NO_GOAL = "No goal yet. `svc import claude-code` reads what you have done so far."
 goal_argument = click.argument("goal", metavar="GOAL")
 
@@ -69,8 +69,8 @@ def sparks(values: Sequence[float | None]) -> str:
 
 
 def say_next_habit(console: Shown, habits: Found) -> None:
-    if habits["worst_pillar"] in HABITS and habits["sample_count"]:
-        console.print(f"Next habit: a prompt that [bold]{HABITS[habits['worst_pillar']]}[/bold].")
+    if habit := next_habit(habits["per_boolean"], habits["per_boolean_counts"]):
+        console.print(f"Next habit, missed most often: a prompt that [bold]{HABITS[habit]}[/bold].")
 
 
 def score_told(figures: Found, time: str) -> str:
@@ -91,7 +91,7 @@ def score_told(figures: Found, time: str) -> str:
 @click.option("--agent", metavar="NAME", help="Worked on with this agent.")
 @click.option("--project", metavar="NAME", help="Of this project; unknown where nothing told it.")
 @click.option("--words", metavar="WORDS", help="In which all of them were said; the newest first.")
-@click.option("--sort", type=click.Choice(_SORTS), default=_SORTS[0], show_default=True, help="The most first.")
+@click.option("--sort", type=click.Choice(get_args(Sort)), default="started", show_default=True, help="The most first.")
 @click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
 @over_time
 def goals(
@@ -304,7 +304,7 @@ def habits(server: Server, span: Span, as_json: bool) -> None:
 
 
 @click.command(cls=Asking, example="svc cost --days 7 --by project")
-@click.option("--by", type=click.Choice(_BY), default="model", show_default=True, help="What it is told apart by.")
+@click.option("--by", type=click.Choice(get_args(CostBy)), default="model", show_default=True, help="Told apart by.")
 @over_time
 def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     found = ask(server, f"{V3}/cost", by=by, **span.query)
@@ -313,8 +313,9 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     console, total = Shown(highlight=False, soft_wrap=True), found["total"]
     if found["is_partial"]:
         return console.print(f"More goals than one read may sum up, of {span.told}: ask for a shorter time.")
-    spent = f"[bold]{wording.cost_told(total)}[/bold] for {counted(total['goals'], 'goal')}"
-    console.print(f"{span.told[0].upper()}{span.told[1:]}: {spent}.")
+    spent = wording.cost_told(total) if total["requests"] else "No request was reported"
+    goals = counted(total["goals"], "goal")
+    console.print(f"{span.told[0].upper()}{span.told[1:]}: [bold]{spent}[/bold] for {goals}.")
     if found["not_reached"]["goals"]:
         console.print(f"{wording.cost_told(found['not_reached'])} of it went to goals not reached, or repeated.")
     rows, unpriced = [], total["unpriced_requests"]
@@ -324,11 +325,13 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
         rows.append((*row, f"{each['unpriced_requests']:,}") if unpriced else row)
     if rows:
         show_table((by, "goals", "tokens", "cost", *(("requests without a price",) if unpriced else ())), rows)
+    if why := wording.rounding([each["known_cost_usd"] for each in found["groups"]], total["known_cost_usd"]):
+        console.print(why, style="dim")
     for place, each in enumerate(found["dearest"][:DEAREST_SHOWN]):
         if not place:
             console.print("The dearest goals:", style="bold")
         spent = wording.bounded(each["cost_usd"], each["unpriced_requests"], 0)
-        console.print(f"  {goal_id(each)}  {spent:>9}  {escape(each['title'] or '')}", no_wrap=True)
+        console.print(f"  {goal_id(each)}  {spent:>9}  {escape(_title(each))}", no_wrap=True)
     if unpriced:
         console.print("A cost was more than is known where requests have no price.", style="yellow")
 

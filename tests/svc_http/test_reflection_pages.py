@@ -1,5 +1,6 @@
 """Pages on how one works: own figures only, in words that hold."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -63,7 +64,10 @@ async def test_habits_are_told_as_the_api_tells_them(house: House, api: Caller) 
         assert f"about {share * 100:.0f} %" in html.partition(f">{HABITS[name]}<")[2], name
     assert ("<mark>src/parser.py</mark>" in html, html.count('class="spark"')) == (True, len(called_for))
     assert "Too little can be told of your prompts to name a next habit: 3 graded prompts." in text
+    assert "Of your 3 decided goals of all time" in text
+    assert "So far that holds of at most 3." in text
     assert ("Nothing can be told yet" in text, "no proof of a cause" in text) == (True, True)
+    assert "12 weeks to 1 Aug" in text, "today, a Saturday, and not the end of its week"
 
 
 async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: House, api: Caller) -> None:
@@ -76,12 +80,27 @@ async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: Ho
     house.has_seen(log)
     house.passes(NOW_US)
     text = words_of(await api.get("/habits"))
-    worst = (await api.get("/v1/score_v3/skill?window=weekly", bearer())).json["worst_pillar"]
-    assert worst == "verification_requested"
     assert text.index("Next habit: say how you will check it.") < text.index("A prompt that …")
     assert "The last that does not, Fri 31 Jul, 17:00 Rename parse_5 to read_5" in text
     assert "Verify that …”: name a test that passes" in text
-    assert "Next habit: a prompt that asks for a check" in words_of(await api.get("/")), "as on the first page"
+    home = words_of(await api.get("/"))
+    assert "Next habit, missed most often: a prompt that asks for a check" in home, "as on the first page"
+
+
+async def test_a_prompt_is_reproached_only_with_what_it_calls_for(house: House, api: Caller) -> None:
+    """To commit a fix calls for no cause, though the goal did."""
+    log, at_us = Log(ANA_SCOPE), NOW_US - DAY
+    log.now_us = at_us
+    asked = log.prompt("s", "Fix the crash in src/a.py when the file is empty.", at_us)
+    log.records("s", request(at_us), edit(at_us + MINUTE))
+    later = log.prompt("s", "Commit it and open a pull request.", at_us + 2 * MINUTE)
+    log.records("s", request(at_us + 2 * MINUTE))
+    log.answers_prompt("s", asked, "bug_fix", earned=("goal_explicit", "scope_bounded"))
+    log.answers_prompt("s", later, "small_change", earned=("goal_explicit",))
+    house.has_seen(log)
+    house.passes(NOW_US)
+    cause = words_of(await api.get("/habits")).partition(HABITS["root_cause_oriented"])[2]
+    assert "The last that does not, Fri 31 Jul, 12:00 Fix the crash in src/a.py" in cause.partition("about")[0]
 
 
 async def test_pages_without_figures_say_what_to_do(house: House, api: Caller) -> None:
@@ -171,12 +190,39 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     await house.works()
     text = words_of(await api.get(at))
     assert "3 of 3 decided goals reached; too few to tell" in text
-    assert "says when it is done 3 3" in text
     assert "Only you can read it" in words_of(await api.get("/reports"))
     assert "31 July 2026" in words_of(await api.get("/reports"))
     await press(api, f"{at}/delete")
     assert "No report yet" in words_of(await api.get("/reports"))
     assert (await api.get(at)).status == 404
+
+
+async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api: Caller) -> None:
+    """The score, what does not count, the habits, and the one to train: that which six miss, not one of one."""
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    for place in range(6):
+        at_us = NOW_US - DAY + place * HOUR
+        log.prompt(f"s{place}", f"Rename parse_{place} to read_{place} in src/parser.py, and nothing else.", at_us)
+        log.records(f"s{place}", request(at_us), edit(at_us + MINUTE))
+    planned = log.prompt("plan", "Add a queue to src/queue.py; run pytest.", NOW_US - DAY + 6 * HOUR)
+    log.records("plan", request(NOW_US - DAY + 6 * HOUR), edit(NOW_US - DAY + 6 * HOUR + MINUTE))
+    log.answers_prompt("plan", planned, "feature", earned=("verification_requested",))
+    log.prompt("small", "What does src/a.py do?", NOW_US - DAY + 7 * HOUR)
+    house.has_seen(log)
+    house.passes(NOW_US)
+    at = (await press(api, "/reports", period="monthly", date="2026-07-31")).headers["Location"]
+    await house.works()
+    told = words_of(await api.get(at))
+    home, habits = [words_of(await api.get(f"{page}?days=2026-07")) for page in ("/", "/habits")]
+    skill = (await api.get("/v1/score_v3/skill?from=2026-07-01&to=2026-07-31", bearer())).json
+    assert skill["worst_pillar"] == "plan_first"
+    for said in ("decided; 7 undecided: the rate may be 0–", "8 goals began: 7 undecided, 1 not counted."):
+        assert (said in home, said in told) == (True, True), said
+    assert "missed most often: a prompt that asks for a check" in home
+    assert "What to practise A prompt that asks for a check" in told
+    shares = re.findall(r"about \d+ % of \d+ prompts?", habits.partition("Shown")[2])
+    assert (len(shares), re.findall(r"about \d+ % of \d+ prompts?", told)) == (6, shares)
 
 
 async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(house: Workshop, api: Caller) -> None:
@@ -203,7 +249,7 @@ async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller
     await press(api, f"{at}/cancel")
     assert "It was cancelled" in words_of(await api.get(at))
     await house.works()
-    assert "No goal counts yet in this time. Prompts No prompt was graded." in words_of(await api.get(kept))
+    assert "Prompts No prompt was graded." in words_of(await api.get(kept))
 
 
 async def test_an_old_report_shows_what_it_has(house: Workshop, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +263,8 @@ async def test_an_old_report_shows_what_it_has(house: Workshop, api: Caller, mon
     monkeypatch.setattr(rows, "report", lambda *asked: replace(made(*asked), sections=old))
     text = words_of(await api.get(address))
     assert "No goal counts yet" in text
-    assert "Checks It names none. About 2 of 4 prompts." in text
-    assert "Old – undecided 3 s" in text
+    assert "Checks It names none. About 50 % of 4 prompts showed it." in text
+    assert "Old – undecided 3 s All goals –" in text
 
 
 async def test_reports_come_by_themselves_where_one_wants_them(house: House, api: Caller) -> None:

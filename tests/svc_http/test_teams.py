@@ -12,7 +12,7 @@ from aggregates.times import US_PER_DAY
 from svc_http.pages.words import STATES
 from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log
-from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, works
+from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, words_of, works
 from tests.svc_http.house import Answer, Caller, House
 
 BEN_SCOPE = Scope(ACME, BEN)
@@ -62,6 +62,7 @@ async def test_a_day_is_told_from_the_minimum_on(house: House, api: Caller, peop
 
 
 async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Caller, people: Sequence[Scope]) -> None:
+    assert "of any member from the day they joined on: Ana, Ben, Cleo." in words_of(await _page(api))
     works(house, ANA_SCOPE, at_us=NOW_US - DAY)
     answer = await _page(api, f"/team?team={CORE}&days=7")
     requests = {row[0]: row[3] for row in _rows(answer, "Cost by member")}

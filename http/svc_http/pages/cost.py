@@ -8,7 +8,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 from quart import Response
 
-from projections.cost import Cost, CostBy, CostGroup, CostParts, CostQuery, period_start
+from projections import CostBy
+from projections.cost import Cost, CostGroup, CostParts, CostQuery, period_start
 from projections.cost import cost as cost_of
 from projections.scores.throttle import personal_throttle
 from svc_http.pages import charts

@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 
 from quart import Response
 
-from projections.sub_sessions.goals import Sort, goals
+from projections import Sort
+from projections.sub_sessions.goals import goals
 from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 from quart import Response
 
 from aggregates.event import Scope
+from aggregates.judging.prompt import next_habit
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import prompt_grade
-from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, Pay, pays
+from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, Decided, pays
 from aggregates.times import US_PER_DAY, Window, calendar_windows, parse_instant
 from projections.reader import Reader
 from projections.scores import skill
@@ -23,7 +24,6 @@ from svc_http.routing import Routes
 
 WEEKS_SHOWN = 12
 EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older words tell little of how one works now
-HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 routes = Routes()
 
 
@@ -33,7 +33,7 @@ class _Found(NamedTuple):
     by_week: Sequence[skill.HabitCounts]
     best: skill.ShownHabits
     missed: skill.ShownHabits
-    pays: Sequence[Pay]
+    decided: Sequence[Decided]
 
 
 def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> _Found:
@@ -48,7 +48,7 @@ def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> _Fou
         [skill.habit_counts(reader, scope, each) for each in weeks],
         skill.best_shown(reader, scope, recent),
         skill.newest_missed(reader, scope, recent),
-        pays(skill.decided_goals(reader, scope)),
+        skill.decided_goals(reader, scope),
     )
 
 
@@ -60,12 +60,14 @@ async def habits(call: BySignIn) -> Response:
         "reflection/habits.html",
         **period,
         found=found.skill,
-        next=next_habit(found.skill),
+        next=next_habit(found.skill.per_boolean, found.skill.per_boolean_counts),
         habits=[_drawn(each, found.skill, found.by_week) for each in BOOLEANS],
         best=found.best,
         missed=found.missed,
         weeks=found.weeks,
-        pays=found.pays,
+        last_us=min(found.weeks[-1].end_us, window.end_us) - 1,
+        decided=sum(each.goals for each in found.decided),
+        pays=pays(found.decided),
         pays_min=PAYS_MIN,
         usual_goals=USUAL_GOALS,
         text="",
@@ -73,20 +75,14 @@ async def habits(call: BySignIn) -> Response:
     )
 
 
-def next_habit(found: skill.Skill) -> str | None:
-    """That which shows least, where enough prompts tell it."""
-    return (found.worst_pillar or None) if found.sample_count >= HABIT_PROMPTS_MIN else None
-
-
 def _drawn(name: BooleanName, found: skill.Skill, by_week: Sequence[skill.HabitCounts]) -> dict[str, Any]:
     """One habit, as the page has it."""
-    of, share = found.per_boolean_counts.get(name, 0), 100 * found.per_boolean.get(name, 0)
+    share = 100 * found.per_boolean[name]
     weeks = [None if not week.applied[name] else 100 * week.hits[name] / week.applied[name] for week in by_week]
     told = " ".join(UNKNOWN if each is None else percent(each) for each in weeks)
     return {
         "name": name,
-        "of": of,
-        "share": share,
+        "of": found.per_boolean_counts[name],
         "bar": charts.share(f"about {percent(share)} %", (("reached", share), ("missed", 100 - share))),
         "weeks": charts.spark(f"Percent by week, the oldest first: {told}", weeks),
     }

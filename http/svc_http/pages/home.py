@@ -9,6 +9,7 @@ from markupsafe import Markup
 from quart import Response
 
 from aggregates.event import Scope
+from aggregates.judging.prompt import next_habit
 from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window
 from projections.cost import Cost, CostGroup, CostQuery, cost, period_start
@@ -22,7 +23,6 @@ from svc_http.pages import charts
 from svc_http.pages.charts import Bar
 from svc_http.pages.cost import REQUESTS_MAX
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
-from svc_http.pages.habits import next_habit
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
 from svc_http.pages.settings import questions, stays
@@ -78,7 +78,7 @@ async def home(call: BySignIn) -> Response:
         "home.html",
         **asked,
         found=found,
-        habit=next_habit(found.skill),
+        habit=next_habit(found.skill.per_boolean, found.skill.per_boolean_counts),
         drawn=parts,
         spent=spent,
         goals_chart=_goals_chart(found.bars, parts),

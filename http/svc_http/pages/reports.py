@@ -1,7 +1,7 @@
 """Reports: asked for, watched while they are made, read, printed, and made by themselves on a schedule."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any, get_args
 from uuid import UUID
@@ -9,21 +9,17 @@ from uuid import UUID
 from markupsafe import Markup
 from quart import Response
 
-from aggregates.event import Scope
 from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
 from aggregates.reports.decide import ReportStatus, Try, next_try_us
 from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
-from projections.reader import Reader
-from projections.sub_sessions.rows import find
 from svc_http.bodies import accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.words import HABITS, day, local, rate_told
-from svc_http.pages.words import STATES as OUTCOMES
 from svc_http.routes import reports as api
 from svc_http.routes.reports import GenerateBody
 from svc_http.routing import Routes
@@ -35,7 +31,6 @@ STATES: Mapping[ReportStatus, str] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
-MISSED = ("not_reached", "repeated", "not_counted")
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
@@ -111,7 +106,6 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
     sentence = rate_told(reached, decided, undecided, interval)
-    tasks = [] if shown is None else (shown["taskTime"]["items"] or [])[:ROWS_SHOWN]
     return {
         "report": read,
         "shown": shown,
@@ -121,10 +115,18 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
             sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
         ),
         "habit_bars": {} if shown is None else _habit_bars(shown["skill"]),
-        "tasks": tasks,
+        "tasks": [] if shown is None else _goals(shown),
         "files": [] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
-        "missed": await call.read(_missed, tasks),
     }
+
+
+def _goals(shown: Section) -> list[Section]:
+    """With how long each was worked on; an old report does not tell how each came out."""
+    told = {each["score_v3_sub_session_id"]: each for each in shown["goals"]["goals"] or ()}
+    return [
+        Section({**each, **told.get(each["subSessionId"], {})})
+        for each in (shown["taskTime"]["items"] or ())[:ROWS_SHOWN]
+    ]
 
 
 def _habit_bars(skill: Section) -> dict[str, Markup]:
@@ -140,13 +142,6 @@ async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | N
     """What came of telling the developer that it is finished: by what, the last try, and when the next one is."""
     tries = {channel: await call.read(rows.report_tries, report_id, channel) for channel in CHANNELS}
     return [(CHANNELS[channel], made[-1], next_try_us(made[-1].at_us, made)) for channel, made in tries.items() if made]
-
-
-def _missed(reader: Reader, scope: Scope, tasks: Sequence[Section]) -> dict[str, str]:
-    """What came of goals that a report has as not reached; without those that count otherwise by now."""
-    asked = (each["subSessionId"] for each in tasks if each["crushed"] is False)
-    rows = ((each, find(reader, scope, UUID(each))) for each in asked)
-    return {each: OUTCOMES[row.outcome] for each, row in rows if row is not None and row.outcome in MISSED}
 
 
 @routes("POST /reports/<report_id>/cancel", "Cancel a report.")

@@ -1,7 +1,7 @@
 """How numbers, times and names read on a page. What is not known is a dash, never a 0."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from ipaddress import ip_address
 from pkgutil import get_data
@@ -156,8 +156,22 @@ def rate_told(reached: int, decided: int, undecided: int, interval: "Interval | 
     if interval is None:
         return "No goal counts yet in this time."
     said = f"{number(reached)} of {counted(decided, 'decided goal')} reached" if decided else "No goal is decided"
-    why = f"{number(undecided)} undecided: " if undecided else "too few to tell: " if decided < DECIDED_MIN else ""
-    return f"{said}; {why}the rate may be {spread(interval)} %."
+    open_ones = f"{number(undecided)} undecided" if undecided else ""
+    why = " and ".join(filter(None, (open_ones, "too few to tell" if 0 < decided < DECIDED_MIN else "")))
+    return f"{said}; {why}{': ' if why else ''}the rate may be {spread(interval)} %."
+
+
+def outcomes_told(counts: Any) -> str:
+    """As in "8 reached, 1 undecided, 3 not counted": of all goals that began."""
+    of = counts if isinstance(counts, Mapping) else msgspec.structs.asdict(counts)
+    return ", ".join(f"{number(of[name])} {state}" for name, state in STATES.items() if of[name])
+
+
+def rounding(parts: Iterable[float | None], whole: float | None) -> str:
+    """Why the parts of a sum of money do not add up as they are shown; empty where they do."""
+    added = usd(sum(round(each, 2) if each >= _CENT else float(f"{each:.2g}") for each in parts if each))
+    is_off = whole is not None and added != usd(whole)
+    return "Each sum is rounded by itself, so as shown they do not add up to the cent." if is_off else ""
 
 
 def spread(interval: "Interval | None") -> str:
@@ -199,7 +213,7 @@ def reason_of(what: str, habit: str) -> str:
 
 DATED = (day, short_day, moment)
 _PLAIN = (number, tokens, usd, percent, duration, date, clock, counted)
-_OF_TEXTS = (cost_told, plainly, reason_of, titled, here_only)
+_OF_TEXTS = (cost_told, outcomes_told, rounding, plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
     "kind": kind,

@@ -6,7 +6,8 @@ import msgspec
 
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.times import Window
-from projections.sub_sessions.goals import Cursor, Goals, Order, Sort, Wanted, goals
+from projections import Sort
+from projections.sub_sessions.goals import Cursor, Goals, Order, Wanted, goals
 from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX, FoundGoals, Search, search
 from svc_http import params

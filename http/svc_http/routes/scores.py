@@ -13,7 +13,8 @@ from aggregates.reports.prose import NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
-from projections.cost import Cost, CostBy, CostParts, CostQuery
+from projections import CostBy
+from projections.cost import Cost, CostParts, CostQuery
 from projections.cost import cost as cost_of
 from projections.reader import Reader
 from projections.reports import own_work

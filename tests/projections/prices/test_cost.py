@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aggregates.times import INSTANT_MAX_US, Window
+from projections import CostBy
 from projections import cost as read
-from projections.cost import Cost, CostBy, CostParts, CostQuery, CostSums, cost
+from projections.cost import Cost, CostParts, CostQuery, CostSums, cost
 from projections.reader import Reader
 from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, project, reader
 from tests.support.stages import DAY, HOUR

@@ -8,12 +8,13 @@ import pytest
 
 from aggregates.ids import turn_id_from_capture
 from aggregates.times import Window, iso
+from projections import Sort
 from projections.reader import Reader
 from projections.scores.score import newest_at
 from projections.sub_sessions import goals as listing_of
 from projections.sub_sessions import turns
 from projections.sub_sessions.detail import FileShown
-from projections.sub_sessions.goals import Cursor, Goals, Order, Sort
+from projections.sub_sessions.goals import Cursor, Goals, Order
 from projections.sub_sessions.rows import begun_by, find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell

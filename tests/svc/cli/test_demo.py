@@ -20,8 +20,8 @@ from tests.support.process import environment
 
 PAGES = ("", "goals", "habits", "cost")
 FIGURES = (
-    r"(\d+ of \d+ decided goals reached; \d+ undecided: the rate may be \d+–\d+ %\.).*: (\$[\d.]+) for \d+ goals\."
-    r".* (\d+) goals of the last 30 days: (\d+) reached, (\d+) undecided"
+    r"(\d+ of \d+ decided goals reached; \d+ undecided and .* the rate may be \d+–\d+ %\.)"
+    r".*: (\$[\d.]+) for \d+ goals\..* (\d+) goals of the last 30 days: (\d+) reached, (\d+) undecided"
 )
 WEDNESDAY_NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.cli.demo import write_transcripts
 from svc.cli.scoring import figure_of, score_told, sparks
-from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, titled, tokens, usd
+from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, rounding, titled, tokens, usd
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
 
@@ -47,7 +47,7 @@ def told(ana: tuple[Server, str], *arguments: str) -> str:
 def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None:
     """Reached of decided, the interval, and the next habit; no percentage by itself."""
     shown = told(ana, "score", *TIME)
-    assert ("the rate may be" in shown, "Next habit: " in shown) == (True, True)
+    assert ("the rate may be" in shown, "Next habit, missed most often: " in shown) == (True, True)
     figures = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     assert f"{figures['crushed_count']} of {figures['decided_count']} decided goals reached" in shown
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
@@ -57,7 +57,7 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
     ("crushed", "decided", "undecided", "fits", "sentence"),
     [
         (11, 15, 0, (48, 89), "11 of 15 decided goals reached; the rate may be 48–89 %."),
-        (8, 8, 2, (58, 99), "8 of 8 decided goals reached; 2 undecided: the rate may be 58–99 %."),
+        (8, 8, 2, (58, 99), "8 of 8 decided goals reached; 2 undecided and too few to tell: the rate may be 58–99 %."),
         (0, 1, 0, (0, 90), "0 of 1 decided goal reached; too few to tell: the rate may be 0–90 %."),
         (0, 0, 2, (0, 100), "No goal is decided; 2 undecided: the rate may be 0–100 %."),
         (0, 0, 2, None, "No goal counts yet in this time."),
@@ -262,6 +262,22 @@ def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     requests = {"priced_requests": priced, "unpriced_requests": unpriced}
     bounds = {"lower_bound_requests": more, "upper_bound_requests": less}
     assert cost_told({"known_cost_usd": known, **requests, **bounds}) == said
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole", "is_off"),
+    [
+        ([1.544, 0.266, 0.07], 1.88, False),
+        ([1.546, 0.266, 0.072], 1.884, True),
+        ([0.004, 0.004, 1.0], 1.008, False),
+        ([None, 0.3], None, False),
+        ([], 0.0, False),
+    ],
+)
+def test_money_adds_up_as_it_is_shown_or_is_told_not_to(
+    parts: list[float | None], whole: float | None, is_off: bool
+) -> None:
+    assert bool(rounding(parts, whole)) == is_off
 
 
 def test_a_goal_is_listed_with_what_it_is_sorted_by() -> None:
