@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.sub_sessions.sub_session import SUMMED
 from aggregates.times import US_PER_MINUTE, Window, first_day, iso, local_date
 from projections import CostBy, CostPeriod
 from projections.derive.sub_session_rows import ModelTotals
@@ -164,7 +163,7 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callabl
 def _spent(models: bytes) -> Iterator[tuple[str | None, Spent]]:
     """What a goal spent on each model."""
     for each in unpack(models, list[ModelTotals]):
-        yield each.model, Spent(**{name: getattr(each, name) for name in SUMMED})
+        yield each.model, Spent.of_model(each)
 
 
 def _by_time(group: CostPart) -> Any:

@@ -11,8 +11,8 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from aggregates.turns.turn import UNKNOWN_MODEL
-from projections.derive.sub_session_rows import PromptDetail
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
+from projections.derive.sub_session_rows import ModelTotals, PromptDetail
 from projections.reader import bound, json_array, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import NANO
 
@@ -46,6 +46,11 @@ class Spent(msgspec.Struct, frozen=True):
     def of(cls, row: Sequence[int]) -> Self:
         """From `SUMS`, or from `SUMS_AND_TOLD`."""
         return cls(*row[:_COUNTS], *whole_sums(row[_COUNTS:_COLUMNS]), *row[_COLUMNS:])
+
+    @classmethod
+    def of_model(cls, usage: ModelUsage | ModelTotals, **told: int) -> Self:
+        """What a turn, or a goal, took of one model."""
+        return cls(*(getattr(usage, name) for name in _SUMMED), **told)
 
     @property
     def total_tokens(self) -> int:
@@ -179,7 +184,7 @@ def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> I
             if usage.response_requests:
                 told = {f"told_{name}": usage.requests if getattr(usage, name) else 0 for name in _TOKENS}
                 model = None if usage.model == UNKNOWN_MODEL else usage.model
-                yield at_us, model, Spent(*(getattr(usage, name) for name in _SUMMED), **told)
+                yield at_us, model, Spent.of_model(usage, **told)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -20,6 +20,7 @@ from aggregates.turns.turn import IDLE_US, Observation, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
 from projections.derive.sessions import copied_to
 from projections.derive.sub_session_rows import Detail, ModelTotals
+from projections.prices import Spent
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
@@ -182,12 +183,12 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
     for (model, intent_class), rows in ranked[offset : offset + limit]:
         tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
         asked = [each for _, each in rows]
-        unreported, unpriced = sum(not each.reported for each in asked), sum(each.unpriced_requests for each in asked)
-        upper = sum(each.upper_bound_requests for each in asked)
-        asks = any(each.requests or each.reported for each in asked)
-        known_usd = sum(each.cost_usd_nano for each in asked) / goals.NANO
+        unreported, spent = sum(not each.reported for each in asked), sum(map(Spent.of_model, asked), Spent())
+        known_usd = spent.cost_usd_nano / goals.NANO
+        exact = not spent.upper_bound_requests
         shown.append(
-            ModelTask(
+            spent.shown_as(
+                ModelTask,
                 model=model,
                 intent_class=intent_class,
                 sub_sessions=len(rows),
@@ -196,13 +197,10 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
                 undecided=tally.undecided,
                 completion_rate=score_of(tally.crushed, tally.total),
                 interval=tally.interval(),
-                total_tokens=None if unreported else sum(each.tokens for each in asked),
+                total_tokens=None if unreported else spent.total_tokens,
                 unreported_sub_sessions=unreported,
-                cost_usd=known_usd if asks and not unpriced else None,
-                lower_bound_cost_usd=known_usd if unpriced and known_usd and not upper else None,
-                unpriced_requests=unpriced,
-                lower_bound_requests=sum(each.lower_bound_requests for each in asked),
-                upper_bound_requests=upper,
+                cost_usd=spent.cost_usd if any(each.requests or each.reported for each in asked) else None,
+                lower_bound_cost_usd=(known_usd or None) if spent.unpriced_requests and exact else None,
             )
         )
     return shown

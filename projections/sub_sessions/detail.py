@@ -14,6 +14,7 @@ from aggregates.times import iso
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
+from projections.prices import Spent
 from projections.reader import Reader, TextRef, bodies
 from projections.sub_sessions import rows as goals
 from projections.sub_sessions.listing import Booleans, SpeedRow
@@ -125,13 +126,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
         models=[
-            ModelWork(
-                model=each.model,
-                requests=each.requests,
-                total_tokens=each.tokens or None if not each.unmeasured_requests else None,
-                cost_usd=None if each.unpriced_requests else each.cost_usd_nano / goals.NANO,
-                **{name: getattr(each, name) for name in goals.CostDoubts.__struct_fields__},
-            )
+            Spent.of_model(each).shown_as(ModelWork, model=each.model, **({} if each.tokens else _UNTOLD))
             for each in asked
         ],
         unsure_gaps=unsure_gaps(reader, row.sub_session_id),
@@ -244,17 +239,12 @@ class Used(goals.CostDoubts, frozen=True, kw_only=True):
     cost_usd: float | None  # None where a request has no price, or none was seen
 
 
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_COUNTS = ("requests", *_TOKENS, *goals.CostDoubts.__struct_fields__)
+_UNTOLD: dict[str, Any] = dict.fromkeys(name for name in Used.__struct_fields__ if name.endswith("_tokens"))
 
 
 def used(usage: Sequence[ModelUsage]) -> Used:
-    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in usage) for name in _COUNTS}
-    total = 0 if sums["unmeasured_requests"] else sum(each.tokens for each in usage)
+    spent = sum(map(Spent.of_model, usage), Spent())
     named = [each for each in usage if each.model != UNKNOWN_MODEL]
-    return Used(
-        **sums | ({} if total else dict.fromkeys(_TOKENS)),
-        total_tokens=total or None,
-        model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
-        cost_usd=sum(e.cost_usd_nano for e in usage) / goals.NANO if usage and not sums["unpriced_requests"] else None,
-    )
+    most = max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None
+    none = ({} if spent.total_tokens else _UNTOLD) | ({} if usage else {"cost_usd": None})
+    return spent.shown_as(Used, model=most, **none)
