@@ -12,6 +12,7 @@ import msgspec
 
 US_PER_SECOND = 1_000_000
 US_PER_MINUTE = 60 * US_PER_SECOND
+SLOT_US = 15 * US_PER_MINUTE  # zones differ from UTC by whole quarters: none lies in two hours, or days, of any
 UNTIMED_US = 100_000  # what is told without times stands in its order, and takes less than any work does
 US_PER_DAY = 86_400 * US_PER_SECOND
 INSTANT_MIN_US = 0

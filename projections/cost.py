@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.times import US_PER_MINUTE, Window, first_day, iso, local_date
+from aggregates.times import SLOT_US, Window, first_day, iso, local_date
 from projections import CostBy, CostPeriod
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
@@ -24,7 +24,6 @@ from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, sele
 
 GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
 DEAREST_MAX = 5
-SLOT_US = 15 * US_PER_MINUTE  # zones differ from UTC by whole quarters: none lies in two days of any
 FAILED = ("not_reached", "repeated")
 
 _S = TypeVar("_S", bound=msgspec.Struct)

@@ -10,6 +10,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
+from aggregates.records.record import TOKEN_KINDS
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sub_session_rows import ModelTotals, PromptDetail
@@ -54,7 +55,7 @@ class Spent(msgspec.Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int:
-        return sum(getattr(self, name) for name in _TOKENS)
+        return sum(getattr(self, name) for name in TOKEN_KINDS)
 
     @property
     def priced_requests(self) -> int:
@@ -71,7 +72,7 @@ class Spent(msgspec.Struct, frozen=True):
 
     def shown_as(self, kind: type[_S], *, known: bool = True, **more: object) -> _S:
         """The figures that a shape declares, None where they are not `known`, with others that it needs."""
-        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
+        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in TOKEN_KINDS}
         tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
         tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured_requests
         figures: dict[str, object] = {
@@ -87,9 +88,8 @@ class Spent(msgspec.Struct, frozen=True):
         return kind(**{name: shown[name] for name in kind.__struct_fields__})
 
 
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_COUNTS, _COLUMNS = 5, 5 + 2 * (len(_TOKENS) + 2)
-_SUMMED = Spent.__struct_fields__[: _COUNTS + len(_TOKENS) + 1]  # as a turn's `ModelUsage` has them
+_COUNTS, _COLUMNS = 5, 5 + 2 * (len(TOKEN_KINDS) + 2)
+_SUMMED = Spent.__struct_fields__[: _COUNTS + len(TOKEN_KINDS) + 1]  # as a turn's `ModelUsage` has them
 _UPPER = "cost_kind = 'catalog_upper_bound'"
 SUMS = ", ".join(  # what makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share
     (
@@ -97,11 +97,11 @@ SUMS = ", ".join(  # what makes a `Spent` of rows of `requests`, in the SQL that
         "count(*) FILTER (WHERE cost_usd_nano IS NULL)",
         "count(*) FILTER (WHERE cost_kind = 'catalog_lower_bound')",
         f"count(*) FILTER (WHERE {_UPPER})",
-        f"count(*) FILTER (WHERE coalesce({', '.join(_TOKENS)}) IS NULL)",
-        *(sum_in_halves(name) for name in (*_TOKENS, "cost_usd_nano", f"(CASE WHEN {_UPPER} THEN cost_usd_nano END)")),
+        f"count(*) FILTER (WHERE coalesce({', '.join(TOKEN_KINDS)}) IS NULL)",
+        *map(sum_in_halves, (*TOKEN_KINDS, "cost_usd_nano", f"(CASE WHEN {_UPPER} THEN cost_usd_nano END)")),
     )
 )
-SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
+SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in TOKEN_KINDS)}"
 COUNTS = "NOT failed AND NOT superseded"  # answered requests, each once however many captures told of it
 ByDeveloper = dict[UUID, Spent]
 RequestKey = tuple[str, int, str]  # developer, time and record id
@@ -182,7 +182,7 @@ def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> I
     for at_us, body in db.execute(query, bound(scope, window)):
         for usage in unpack(body, PromptDetail).usage:
             if usage.response_requests:
-                told = {f"told_{name}": usage.requests if getattr(usage, name) else 0 for name in _TOKENS}
+                told = {f"told_{name}": usage.requests if getattr(usage, name) else 0 for name in TOKEN_KINDS}
                 model = None if usage.model == UNKNOWN_MODEL else usage.model
                 yield at_us, model, Spent.of_model(usage, **told)
 

@@ -13,8 +13,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
-from aggregates.times import Window, local_date
-from projections.cost import SLOT_US
+from aggregates.times import SLOT_US, Window, local_date
 from projections.prices import COUNTS, SUMS, Spent, exact_usd, told_by_responses
 from projections.reader import Reader, bound, json_array
 from projections.sub_sessions.rows import OUTCOME, SETTLED, GoalOutcome, started_in

@@ -34,6 +34,7 @@ RecordKind = Literal[
     "other",
 ]
 OF_SUB_AGENT = "subagent"  # the session is one of a sub-agent: an agent asks there, and no person
+TOKEN_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")  # no two overlap
 STOP_FAILURE = "svc.stop_failure"  # a hook's word that an answer failed, of its turn; the request is another's to tell
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Reason, Refused, Reply
 from aggregates.reading.readings import is_for_shell, own_words
-from aggregates.records.record import Count, Id, Label, Record, RecordKind
+from aggregates.records.record import TOKEN_KINDS, Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, count, cut_name, identifier, json_object, name, rounded, text
 from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
@@ -41,7 +41,7 @@ def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed
 
 _TERMS = ("speed", "service_tier", "inference_geo")
 _AS_USUAL = ("standard", "normal", "default", "auto", "not_available", "global", "on_demand")
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
+COUNTED = (*TOKEN_KINDS, "cache_write_1h_tokens")
 _ANSWERS = ("message", "fallback_message")
 
 
@@ -59,7 +59,7 @@ def inside(
     rest = uncached if whole is None else whole - (read or 0) - (written or 0)
     if written is None and rest is not None and uncached is not None and rest > uncached:
         written, rest = rest - uncached, uncached
-    return dict(zip(_COUNTS, (None if (rest or 0) < 0 else rest, output, read, written), strict=False))
+    return dict(zip(COUNTED, (None if (rest or 0) < 0 else rest, output, read, written), strict=False))
 
 
 def cache_writes(written: int | None, short: int | None, long: int | None) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def beside(told: dict[str, Any], model: str | None) -> list[dict[str, Any]]:
     passes = [each for each in listed if isinstance(each, dict)]
     answered = _ANSWERS[any(each.get("type") == _ANSWERS[1] for each in passes)]
     own = [each for each in passes if each.get("type") == answered and (each.get("model") or model) == model]
-    for kind in _COUNTS:
+    for kind in COUNTED:
         known = [part[kind] for part in (_account(each, model) for each in own) if part[kind] is not None]
         message[kind] = max(message[kind] or 0, sum(known)) if known else message[kind]
     requests = [message]
@@ -90,7 +90,7 @@ def beside(told: dict[str, Any], model: str | None) -> list[dict[str, Any]]:
         other = name(each, "model") or (None if declined else model)
         speed = told.get("speed") if other == model else None
         part = _account(each, other) | {"terms": terms({**told, "speed": speed, **each})}
-        requests += [part] if any(part[kind] for kind in _COUNTS) else []
+        requests += [part] if any(part[kind] for kind in COUNTED) else []
     return requests
 
 

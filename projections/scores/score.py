@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.records.record import TOKEN_KINDS
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
 from aggregates.times import (
     INSTANT_MAX_US,
@@ -130,10 +131,9 @@ _COUNTS = (
     f"SELECT {_TALLY.format(QUALIFIES, CRUSHED, '')}, count(*) FILTER (WHERE s.overridden), "
     f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL) {_IN_WINDOW}"
 )
-_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _SUMS = (
     "SELECT coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), coalesce(sum(s.unmeasured_requests), 0), "
-    f"{', '.join(map(sum_in_halves, _KINDS))} {_IN_WINDOW}"
+    f"{', '.join(map(sum_in_halves, TOKEN_KINDS))} {_IN_WINDOW}"
 )
 _CRUSHED_ROWS = (
     f"SELECT iif(s.ended_us - s.started_us BETWEEN 1 AND {UNTIMED_US}, NULL, "

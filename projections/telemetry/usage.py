@@ -13,14 +13,13 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.telemetry.envelope import Signal
-from aggregates.times import US_PER_SECOND, Window, iso
+from aggregates.times import SLOT_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.score import Breakdown
 from projections.sub_sessions.rows import CostDoubts
 
-SLOT_US = 15 * 60 * US_PER_SECOND  # zones differ from UTC by whole quarters: none lies in two hours of any
 HOURS = 24
 _DIGITS = {"input_tokens": None, "output_tokens": None, "cost_usd": 9}  # of what counters gained: nano-dollars
 

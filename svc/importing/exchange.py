@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from aggregates import REVIEW_MARK
 from aggregates.reading.readings import CONTEXT, PRINTED, is_for_shell, maker_of
-from aggregates.records.record import Record, RecordKind
+from aggregates.records.record import TOKEN_KINDS, Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, tool_draft
 from svc.importing.lines import decode_object, is_last, lines_of, pieces_of
@@ -39,7 +39,6 @@ _PROMPT = re.compile(
 _LEAVES, _CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 HEAD_BYTES = 64 * 1024
 _OF_REVIEW = re.compile(rf'"cwd":\s*"[^"]*/{REVIEW_MARK}["/]|"(?:text|content|message)":\s*"{REVIEW_MARK}'.encode())
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,7 +58,7 @@ class Note:
     @property
     def tokens(self) -> int:
         """How large the account of a request is, all of its kinds together."""
-        return sum(getattr(self.drafts[0].record, kind) or 0 for kind in _TOKENS)
+        return sum(getattr(self.drafts[0].record, kind) or 0 for kind in TOKEN_KINDS)
 
 
 def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fields: Any) -> Note:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.telemetry.draft import BATCH_RECORDS_MAX, READER_VERSION, Exchange, NotTaken, Taken
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, COUNTED, READER_VERSION, Exchange, NotTaken, Taken
 from svc.connect.connections import NotAnswered, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
@@ -31,13 +31,12 @@ QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is ta
 NEWEST_US = 30 * 86_400 * 1_000_000  # what began within so long is imported first
 _NAMES = re.compile(rb"(?<![0-9a-f])[0-9a-f]{8}(?![0-9a-f])")  # ids of sessions begin so, or end so where they are cut
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}  # by the agent's name
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
-_HELD = f"CREATE TABLE largest (name INTEGER PRIMARY KEY, {', '.join(_TOKENS)})"
+_HELD = f"CREATE TABLE largest (name INTEGER PRIMARY KEY, {', '.join(COUNTED)})"
 _LARGER = f"""
-INSERT INTO largest VALUES (?, {", ".join("?" * len(_TOKENS))}) ON CONFLICT (name) DO UPDATE
-SET {", ".join(f"{name} = excluded.{name}" for name in _TOKENS)}
-WHERE {" + ".join(f"excluded.{name} - largest.{name}" for name in _TOKENS)} > 0
+INSERT INTO largest VALUES (?, {", ".join("?" * len(COUNTED))}) ON CONFLICT (name) DO UPDATE
+SET {", ".join(f"{name} = excluded.{name}" for name in COUNTED)}
+WHERE {" + ".join(f"excluded.{name} - largest.{name}" for name in COUNTED)} > 0
 """
 
 
@@ -68,7 +67,7 @@ class ImportReport:
     errors: int = 0  # requests that failed for good
     tool_calls: int = 0  # finished, refused or without a result
     records: int = 0
-    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_TOKENS, 0))  # of those that were observed
+    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))  # of those that were observed
     unfinished: int = 0  # exchanges that were still being written; the next run takes them
     repeated: int = 0  # prompts that an earlier run had from another session's file: what they caused is there
     created: int = 0  # prompts, responses and batches of records that are new
@@ -95,10 +94,10 @@ class ImportReport:
             self.errors += sum(record.kind == "error" for record in records)
             self.tool_calls += sum(record.kind in ("tool", "rejection") for record in records)
             for record in (record for record in records if record.kind == "request"):
-                tokens = (getattr(record, name) or 0 for name in _TOKENS)
+                tokens = (getattr(record, name) or 0 for name in COUNTED)
                 largest.execute(_LARGER, (hash(record.record_id), *tokens))
             if exchange.answer is not None and exchange.answer.tokens and exchange.prompt is not None:
-                stand_in = (exchange.answer.tokens.get(name, 0) for name in _TOKENS)
+                stand_in = (exchange.answer.tokens.get(name, 0) for name in COUNTED)
                 largest.execute(_LARGER, (hash(f"answer:{exchange.prompt.line_id}"), *stand_in))
 
 
@@ -218,9 +217,9 @@ async def import_into(
                     progress(report.files, len(sessions))
         except BaseExceptionGroup as error:
             raise single(error) from None
-        sums = ", ".join(f"ifnull(sum({name}), 0)" for name in _TOKENS)
+        sums = ", ".join(f"ifnull(sum({name}), 0)" for name in COUNTED)
         report.requests, *tokens = largest.execute(f"SELECT count(*), {sums} FROM largest").fetchone()
-    report.tokens = dict(zip(_TOKENS, tokens, strict=True))
+    report.tokens = dict(zip(COUNTED, tokens, strict=True))
     report.passed_over = dict(Counter(report.passed_over).most_common())
     progress(report.files, len(sessions))
     return report

@@ -16,13 +16,13 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.times import US_PER_DAY
 from svc.llm.answers import Answer, Json, NoAnswer, fitting, leaving, schema_document
 from svc.llm.forms import ANSWER_TOKENS_MAX, FORMS, Completion, Question
 from svc.outward import Answer as HttpAnswer
 from svc.outward import TooLarge, asked
 from svc.settings import Settings
 
-_US_PER_DAY = 86_400_000_000
 CALLS_MAX = 4  # questions on their way at the same time
 ATTEMPT_SECONDS = 30.0  # one attempt at an answer
 RETRIES_MAX = 2  # after a 408, 409, 429 or 5xx, a broken connection or a time-out
@@ -54,7 +54,7 @@ class Budget:
         self._path = path
         self.daily_tokens = daily_tokens
         self._now_us = now_us
-        day = now_us() // _US_PER_DAY
+        day = now_us() // US_PER_DAY
         try:
             self._spent = msgspec.json.decode(path.read_bytes(), type=_Spent)
         except FileNotFoundError:
@@ -83,7 +83,7 @@ class Budget:
             self._write(max(today.tokens - reserved + used, 0))
 
     def _today(self) -> _Spent:
-        day = self._now_us() // _US_PER_DAY
+        day = self._now_us() // US_PER_DAY
         if day > self._spent.day:  # a clock that jumps back gives no second budget
             self._spent = _Spent(day)
         return self._spent

@@ -29,6 +29,7 @@ from aggregates.ids import forget_stream, retained_stream, retention_stream
 from aggregates.judging.rubric import JoinedReading
 from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
 from aggregates.people.directory import Directory, Key, Membership, Organization
+from aggregates.times import US_PER_DAY
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.actors import Clock
@@ -53,7 +54,6 @@ RETENTION_YOUNG_EVENTS = 20_000  # too young in a row: then a retention looks on
 log = structlog.get_logger()
 T = TypeVar("T")
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
-_DAY_US = 86_400_000_000
 
 
 class TextDeleter:
@@ -307,7 +307,7 @@ class Retention:
         return sum(deleted)
 
     async def _apply(self, organization_id: UUID, kind: str, days: int, young_max: float) -> int:
-        end_us = self._texts.clock.now_us() - days * _DAY_US
+        end_us = self._texts.clock.now_us() - days * US_PER_DAY
         # Popped while it changes: where this is broken off, the next time begins where the log says.
         term = self._terms.pop((organization_id, kind), None)
         if term is None:

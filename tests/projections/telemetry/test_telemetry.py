@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Event, Scope
 from aggregates.telemetry.envelope import Signal
-from aggregates.times import Window, parse_instant
+from aggregates.times import SLOT_US, Window, parse_instant
 from projections.reader import Reader
 from projections.scores.score import Breakdown
 from projections.telemetry import records as telemetry
@@ -368,4 +368,4 @@ def test_months_and_days_are_those_of_the_zone() -> None:
     ],
 )
 def test_an_hour_begins_when_the_clocks_of_its_zone_strike(at: str, zone: str, start: str) -> None:
-    assert usage.hour_start(parse_instant(at) // usage.SLOT_US, ZoneInfo(zone)) == start
+    assert usage.hour_start(parse_instant(at) // SLOT_US, ZoneInfo(zone)) == start
