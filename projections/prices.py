@@ -15,9 +15,9 @@ from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sub_session_rows import ModelTotals, PromptDetail
 from projections.reader import bound, json_array, sum_in_halves, unpack, whole_sums
-from projections.sub_sessions.rows import NANO
 
 _S = TypeVar("_S", bound=msgspec.Struct)
+NANO = 1_000_000_000
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
 

@@ -28,7 +28,7 @@ ORDER = {
     for room, names in {
         "aggregates": "event ids times reading records capture turns judging sub_sessions prices people scores reports "
         "retained telemetry audit decide",
-        "projections": "reader facts derive apply sub_sessions explain scores prices cost telemetry teams reports",
+        "projections": "reader facts derive apply prices sub_sessions explain scores cost telemetry teams reports",
         "svc_http": "records ports bodies params routing listener routes pages openapi tools app",
         "svc": "process outward settings llm log views actors archive maintenance jobs logs metrics hook connect "
         "service serving importing cli __main__",

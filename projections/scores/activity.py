@@ -20,7 +20,7 @@ from aggregates.turns.turn import IDLE_US, Observation, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
 from projections.derive.sessions import copied_to
 from projections.derive.sub_session_rows import Detail, ModelTotals
-from projections.prices import Spent
+from projections.prices import NANO, Spent
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
@@ -184,7 +184,7 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
         tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
         asked = [each for _, each in rows]
         unreported, spent = sum(not each.reported for each in asked), sum(map(Spent.of_model, asked), Spent())
-        known_usd = spent.cost_usd_nano / goals.NANO
+        known_usd = spent.cost_usd_nano / NANO
         exact = not spent.upper_bound_requests
         shown.append(
             spent.shown_as(
@@ -359,7 +359,7 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         prompts=reader.db.execute(prompts, bound(scope, day)).fetchone()[0],
         tokens=None if unreported else tokens,
         unreported_sub_sessions=unreported,
-        cost_usd=cost_usd_nano / goals.NANO if priced else None,
+        cost_usd=cost_usd_nano / NANO if priced else None,
         unpriced_requests=unpriced,
         lower_bound_requests=lower,
         upper_bound_requests=upper,

@@ -16,10 +16,11 @@ from aggregates.scores.insights import corrected, had_friction, times_at_once
 from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_date, sorted_into
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
+from projections.prices import NANO
 from projections.reader import Reader, bound, unpack
 from projections.scores.activity import active_times
 from projections.scores.skill import graded_prompts, insight_summary, skill
-from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
+from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
 
 QUICK_WINS = 2
 HIGHLIGHTS_MAX = 5

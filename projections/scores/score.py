@@ -21,8 +21,9 @@ from aggregates.times import (
     iso,
     local_date,
 )
+from projections.prices import NANO
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
-from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
+from projections.sub_sessions.rows import CRUSHED, IN_RANGE, QUALIFIES, SETTLED, TOKENS
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

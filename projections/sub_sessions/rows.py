@@ -17,11 +17,11 @@ from aggregates.scores.grades import Estimate, rubric_letter
 from aggregates.times import UNTIMED_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, PromptDetail, unmask
+from projections.prices import NANO
 from projections.reader import Reader, TextRef, bound, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
-NANO = 1_000_000_000
 MARKS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "marks.toml") or b"").decode())
 UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 

@@ -13,8 +13,8 @@ from aggregates.records.record import PointKind
 from aggregates.telemetry import otlp
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
 from aggregates.times import Window, iso
+from projections.prices import NANO
 from projections.reader import Reader, bound
-from projections.sub_sessions.rows import NANO
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024  # a page ends early once its attributes come to more than this
 _ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed, dec_hook=otlp.typed)
