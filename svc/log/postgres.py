@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -125,6 +126,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
         del self.sql_create_statements[self.create_insert_function_statement_index]
         self._writing = SharedDatastore(conninfo, schema, SHARED_WRITERS_MAX)
         self._listening: Connection[DictRow] | None = None
+        self._news, self._closed = Lock(), False
         self._conninfo = conninfo
         self.channel_name = f"svc_{_number(schema)}"
         self._insert_now = self._named(_RAISE_HEAD + _INSERT)
@@ -170,7 +172,9 @@ class PostgresRecorder(PostgresApplicationRecorder):
         self.rows("UPDATE {schema}.svc_log SET probed = probed + 1", writing=True)
 
     def close(self) -> None:
-        self._stop_listening()
+        self._closed = True
+        with self._news:  # whoever waited is gone, but the thread may still read from the connection, or make one
+            self._stop_listening()
         self._writing.close()
         self.datastore.close()
 
@@ -209,15 +213,18 @@ class PostgresRecorder(PostgresApplicationRecorder):
             return cursor.fetchall() if cursor.description is not None else []
 
     def wait_for_news(self, seconds: float) -> None:
-        try:
-            if self._listening is None:
-                self._listening = BoundedConnection.connect(self._conninfo, row_factory=dict_row, autocommit=True)
-                self._listening.execute(SQL("LISTEN {}").format(Identifier(self.channel_name)))
-            for _ in self._listening.notifies(timeout=seconds, stop_after=1):
-                pass
-        except (psycopg.Error, OSError):
-            self._stop_listening()
-            time.sleep(seconds)  # polling finds everything; this connection only wakes
+        with self._news:
+            if self._closed:
+                return
+            try:
+                if self._listening is None:
+                    self._listening = BoundedConnection.connect(self._conninfo, row_factory=dict_row, autocommit=True)
+                    self._listening.execute(SQL("LISTEN {}").format(Identifier(self.channel_name)))
+                for _ in self._listening.notifies(timeout=seconds, stop_after=1):
+                    pass
+            except (psycopg.Error, OSError):
+                self._stop_listening()
+                time.sleep(seconds)  # polling finds everything; this connection only wakes
 
     def write(self, statement: str, values: Sequence[Any]) -> None:
         with self._fenced_transaction(current_fences()) as cursor:

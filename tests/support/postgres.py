@@ -122,8 +122,9 @@ class Postgres:
                 os.kill(int(child), how)
 
     def run(self, statement: str, *values: Any) -> list[Any]:
-        """As its administrator."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        """As its administrator; one that a lock holds up for so long fails."""
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=int(_START_SECONDS)) as connection:
+            connection.execute(f"SET statement_timeout = '{_START_SECONDS}s'")
             cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 

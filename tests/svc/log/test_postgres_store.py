@@ -22,6 +22,7 @@ from svc.log.vault import Vault
 from svc.process import Place
 from svc.settings import Settings, SettingsError, load_settings
 from tests.support.basics import ANA, MemoryKeys, created, new, prompt
+from tests.support.driver import until
 from tests.support.postgres import Postgres, as_role
 from tests.support.process import svc
 
@@ -112,6 +113,19 @@ def test_a_server_that_ends_every_connection_costs_nothing(store: EventStore, po
     postgres.run(ended)
     assert store.append([new("b")]) == [2]
     assert len(store.read_after(0)) == 2
+
+
+def test_who_still_waits_for_news_at_the_end_opens_no_connection(shared_store: str, postgres: Postgres) -> None:
+    """A node that stops leaves the thread that waits to itself."""
+    recorder = open_recorder(shared_store)
+    recorder.wait_for_news(0)
+    with ThreadPoolExecutor(1) as left:
+        waiting = left.submit(recorder.wait_for_news, 0.2)
+        recorder.close()
+        waiting.result()
+    recorder.wait_for_news(0)
+    listening = "SELECT query FROM pg_stat_activity WHERE query ~ '^LISTEN'"
+    assert until(lambda: postgres.run(listening) == [], 10)
 
 
 def test_data_keys_are_wrapped_in_the_store(recorder: PostgresRecorder, tmp_path: Path) -> None:
