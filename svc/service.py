@@ -78,7 +78,7 @@ class RunningService(ports.Service):
         self.store, self.vault, self.now_us = store, vault, clock.now_us
         self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
         self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
-        self.arrivals = ports.Arrivals(self.now_us())
+        self.arrivals, self.searches = ports.Arrivals(self.now_us()), ports.Searches()
         self.provider = provider_of(settings) if lasting else None
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._writable_until = 0.0

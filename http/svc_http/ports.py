@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from secrets import token_urlsafe
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
@@ -34,6 +35,8 @@ T = TypeVar("T")
 
 COMMANDS_AT_ONCE = 64  # of many how many are on their way to the store
 REFUSALS_MAX = 8
+SEARCHES_MAX = 20
+SEARCH_NAME_BYTES = 12
 REFUSAL_CHARACTERS_MAX = 300
 SHORT_BYTES_MAX = 256 * 1024  # of texts; a longer one waits in another line, so that no usual prompt waits for it
 _SHORT, _LONG = trio.CapacityLimiter(1), trio.CapacityLimiter(1)  # one thread runs at a time; more would slow the loop
@@ -110,6 +113,27 @@ class Arrivals:
         known = sorted(self._taken.get(developer_id, {}).items())
         taken = [Arrival(*name, iso(at_us), requests) for name, (at_us, requests) in known]
         return taken, list(self._refused.get(developer_id, ()))
+
+
+class Searches:
+    """Words that browsers looked for, of each the newest; forgotten with the process, and under names of chance.
+
+    An address has the name and never the words: proxies log addresses.
+    """
+
+    def __init__(self) -> None:
+        self._words: dict[UUID, dict[str, str]] = {}
+
+    def keep(self, sign_in_id: UUID, words: str) -> str:
+        """The name."""
+        known, name = self._words.setdefault(sign_in_id, {}), token_urlsafe(SEARCH_NAME_BYTES)
+        known[name] = words
+        if len(known) > SEARCHES_MAX:
+            del known[next(iter(known))]
+        return name
+
+    def words(self, sign_in_id: UUID, name: str) -> str | None:
+        return self._words.get(sign_in_id, {}).get(name)
 
 
 # --- the running server as it is shown to the one who looks after it ---------------------------------------------
@@ -281,6 +305,7 @@ class Service(ABC):
     operators: Operators
     provider: Provider | None
     arrivals: Arrivals
+    searches: Searches
     now_us: Callable[[], int]
 
     # Writing: returns once it is on disk.

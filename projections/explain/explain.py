@@ -219,8 +219,13 @@ def _undecided(facts: evidence.SubSessionEvidence) -> str:
         return evidence.said("undecided", "unseen")
     if not verdict.evidence_for:
         return evidence.said("undecided", "against" if against else "nothing")
+    if verdict.undecided != "unchecked":
+        return evidence.said("undecided", "balanced")
     later = "unchecked_later" if facts.row.turns > 1 else "unchecked"
-    return evidence.said("undecided", later if verdict.undecided == "unchecked" else "balanced")
+    last = facts.turns[-1].prompt
+    if facts.row.turns > 1 and last is not None and last.navigational in ("short", "acknowledgement"):
+        later = "unchecked_short"
+    return evidence.said("undecided", later, turn=len(facts.turns))
 
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,8 @@ _GOALS_AT_ONCE = 50
 _TURNS_AT_ONCE = 8  # whose texts are held together: one may have megabytes
 _LABEL = 1 << OVERRIDE_FIELDS.index("label")
 _NEWEST_FIRST = Order()
+_ENDINGS = "y|ies|ied|ying|e|s|es|ed|ing"  # of English words: "retries" finds "retry" too
+_ENDING = re.compile(rf"(?<=\w{{3}})(?:{_ENDINGS})$")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -30,6 +32,7 @@ class Found(msgspec.Struct, frozen=True):
 
     turn: int | None  # its number, from 1; null where they stand in a title that somebody gave
     sentence: str  # that holds the most of them
+    said_in: Literal["prompt", "answer", "title"]  # where that sentence stands
 
 
 class FoundGoal(Goal, frozen=True, kw_only=True):
@@ -44,14 +47,14 @@ class FoundGoals(msgspec.Struct, frozen=True, kw_only=True):
 
 class Search(NamedTuple):
     wanted: Wanted
-    words: str  # all of them must stand in one turn, whatever their case
+    words: str  # all of them must stand in one turn, whatever their case, and whatever their English ending
     limit: int
     cursor: Cursor | None = None
 
 
 def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], int]) -> FoundGoals:
     """At least one goal is looked at, so that whoever looks further gets on."""
-    words, stops_us = asked.words.casefold().split(), clock_us() + SEARCH_US
+    words, stops_us = patterns(asked.words), clock_us() + SEARCH_US
     projects = projects_of(reader, scope)
     found: dict[str, Found] = {}
     last, is_end = asked.cursor, True
@@ -70,6 +73,15 @@ def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], i
     )
 
 
+def patterns(words: str) -> list[re.Pattern[str]]:
+    """Of each word: itself wherever it stands, or where a word ends with another ending. For texts in folded case."""
+    found = []
+    for word in words.casefold().split():
+        stem = _ENDING.sub("", word)
+        found.append(re.compile(f"{re.escape(stem)}(?:{re.escape(word[len(stem) :])}|(?:{_ENDINGS})?(?![a-z]))"))
+    return found
+
+
 def _fields(row: Goal) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__struct_fields__}
 
@@ -80,7 +92,7 @@ def _newest_first(reader: Reader, scope: Scope, asked: Asked, cursor: Cursor | N
         cursor = found[-1]
 
 
-def _said_in(reader: Reader, scope: Scope, name: str, words: list[str]) -> Found | None:
+def _said_in(reader: Reader, scope: Scope, name: str, words: list[re.Pattern[str]]) -> Found | None:
     """In its newest turn that says them, else in the title that a person gave it."""
     query = (
         "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
@@ -90,15 +102,22 @@ def _said_in(reader: Reader, scope: Scope, name: str, words: list[str]) -> Found
     for some in (turns[at : at + _TURNS_AT_ONCE] for at in range(0, len(turns), _TURNS_AT_ONCE)):
         texts = _texts(reader, [turn for _, turn in some])
         for (number, _), (prompt, answer) in zip(some, texts, strict=True):
-            folded = f"{prompt}\n{answer}".casefold()
-            if all(word in folded for word in words):
-                return Found(number, _sentence(f"{prompt}\n{answer}", words))
+            if _count(f"{prompt}\n{answer}", words) == len(words):
+                in_prompt = _count(prompt, words) >= _count(answer, words)
+                told = _sentence(prompt if in_prompt else answer, words)
+                return Found(number, told, "prompt" if in_prompt else "answer")
     query = "SELECT 1 FROM sub_sessions WHERE sub_session_id = ? AND overridden & ?"
     if reader.db.execute(query, (name, _LABEL)).fetchone() is None:
         return None
     (row,) = rows_of(reader, scope, [name])
     title = f"{row.title or ''}\n{row.summary or ''}"
-    return Found(None, _sentence(title, words)) if all(word in title.casefold() for word in words) else None
+    return Found(None, _sentence(title, words), "title") if _count(title, words) == len(words) else None
+
+
+def _count(text: str, words: list[re.Pattern[str]]) -> int:
+    """How many of the words stand in it."""
+    folded = text.casefold()
+    return sum(word.search(folded) is not None for word in words)
 
 
 def _texts(reader: Reader, turns: list[Turn]) -> list[tuple[str, str]]:
@@ -118,12 +137,12 @@ def _texts(reader: Reader, turns: list[Turn]) -> list[tuple[str, str]]:
     return found
 
 
-def _sentence(text: str, words: list[str]) -> str:
+def _sentence(text: str, words: list[re.Pattern[str]]) -> str:
     """Of the text the sentence with the most words, on one line, cut around the first of them."""
     sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n+", plain(text))]
-    best = max(sentences, key=lambda each: sum(word in each.casefold() for word in words))
+    best = max(sentences, key=lambda each: _count(each, words))
     if len(best) <= SENTENCE_CHARACTERS_MAX:
         return best
-    at = min((at for word in words if (at := best.casefold().find(word)) >= 0), default=0)
+    at = min((found.start() for word in words if (found := word.search(best.casefold()))), default=0)
     start = max(0, min(at - SENTENCE_CHARACTERS_MAX // 3, len(best) - SENTENCE_CHARACTERS_MAX))
     return f"{'…' if start else ''}{best[start : start + SENTENCE_CHARACTERS_MAX]}…"

@@ -80,7 +80,7 @@ class House(ports.Service):
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self.arrivals, self.uses = ports.Arrivals(0), Uses()
-        self.operators = Operators()
+        self.operators, self.searches = Operators(), ports.Searches()
         self.provider: ports.Provider | None = None
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()

@@ -5,10 +5,12 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.basics import ANA_SCOPE, NOW_US
+from svc_http import ports
+from svc_http.pages.words import KINDS
+from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, SECOND, Log, edit, request, shell
-from tests.svc_http.browsing import ANAS, press, signs_in, words_of
-from tests.svc_http.house import Answer, Caller, House
+from tests.svc_http.browsing import ANAS, BENS, press, signs_in, words_of
+from tests.svc_http.house import Answer, Caller, House, bearer
 
 HOSTILE = "<img src=x>\u202e'\""
 WANTED = (
@@ -42,7 +44,7 @@ def api(house: House, api: Caller) -> Caller:
 
 def titles(answer: Answer) -> list[str]:
     assert answer.status == 200, answer
-    link = r'<a href="/goals/[0-9a-f-]+(?:\?days=30)?(?:#turn-1)?">[^<]*?(?:page)?(\d|thanks)'
+    link = r'<a href="/goals/[0-9a-f-]+(?:\?[^"]*)?(?:#turn-1)?">[^<]*?(?:page)?(\d|thanks)'
     return re.findall(link, answer.body.decode())
 
 
@@ -73,6 +75,16 @@ async def test_goals_are_narrowed_and_sorted(api: Caller, asked: str, shown: lis
     assert ("No goal fits" in words_of(answer)) == (not shown)
 
 
+async def test_a_kind_that_is_filtered_by_stands_in_its_column(api: Caller) -> None:
+    """With a question mark where only a group of kinds is sure."""
+    kinds = {*(goal["intent_class"] for goal in (await api.get("/v1/score_v3/goals", bearer())).json["goals"])}
+    for kind in kinds - {"unclassified"}:
+        body = (await api.get(f"/goals?intent_class={kind}")).body.decode()
+        rows = re.findall(r'<td class="roomy">([^<]*)</td>', body)[::4]
+        assert rows
+        assert {each.rstrip("?") for each in rows} == {KINDS[kind]}
+
+
 @pytest.mark.parametrize("asked", ["outcome=live", "intent_class=poem", "sort=luck", "order=up", "cursor=x"])
 async def test_what_no_list_has_is_refused(api: Caller, asked: str) -> None:
     name = asked.partition("=")[0]
@@ -98,15 +110,50 @@ async def test_what_does_not_count_says_why(api: Caller) -> None:
 
 async def test_words_are_found_without_standing_in_an_address(api: Caller) -> None:
     """With the sentence that has them, and how far back it looked; what narrows the list narrows the search."""
-    page = await press(api, "/goals/search?days=30", words="NAMES with spaces")
+    at, page = await finds(api, "?days=30", "NAMES with space")
     told = words_of(page)
     assert titles(page) == ["3"]
     assert "1 goal; looked back to Mon 27 Jul, 12:00" in told
-    assert "Turn 1: Write a test of src/page3.py for names with spaces." in told
-    assert "spaces" not in str(re.findall(r'(?:href|action)="[^"]*"', page.body.decode()))
-    assert "Nothing found" in words_of(await press(api, "/goals/search?outcome=reached", words="names with spaces"))
-    assert "Nothing found" in words_of(await press(api, "/goals/search", words="(.*)+$ [a-z"))
+    assert "Turn 1, prompt: Write a test of src/page3.py for names with spaces." in told
+    assert "space" not in str(re.findall(r'(?:href|action)="[^"]*"', page.body.decode())) + at
+    for query, words in (("?outcome=reached", "names with spaces"), ("", "(.*)+$ [a-z")):
+        assert "Nothing found" in words_of((await finds(api, query, words))[1])
     assert (await press(api, "/goals/search?days=7", words=" ")).headers["Location"] == "/goals?days=7"
-    hostile = await press(api, "/goals/search", words=HOSTILE)
+    _, hostile = await finds(api, "", HOSTILE)
     assert (hostile.status, HOSTILE in hostile.body.decode()) == (200, False)
     assert (await press(api, "/goals/search", words="x" * 501)).status == 400
+
+
+async def finds(api: Caller, query: str, words: str) -> tuple[str, Answer]:
+    """The address of what was found, and its page."""
+    sent = await press(api, f"/goals/search{query}", words=words)
+    assert sent.status == 303, sent
+    return sent.headers["Location"], await api.get(sent.headers["Location"])
+
+
+async def test_what_was_found_has_an_address_of_its_browser(api: Caller, house: House) -> None:
+    """So one may come back to it, and choose another period; nobody else sees it, and a lost one leads to all goals."""
+    at, page = await finds(api, "?days=30", "names with spaces")
+    assert titles(await api.get(at)) == titles(page) == ["3"]
+    assert at.replace("30", "90").replace("&", "&amp;") in page.body.decode(), "a period keeps the search"
+    assert titles(await api.get(at.replace("days=30", "days=all"))) == ["3"]
+    signs_in(house, BEN, "ben's")
+    theirs = await api.using(BENS).get(at)
+    for place in range(ports.SEARCHES_MAX):
+        assert (await api.get(at)).status == 200
+        await finds(api, "", f"word {place}")
+    for lost in (theirs, await api.get(at)):
+        assert (lost.status, lost.headers["Location"]) == (303, "/goals?days=30&said=search-gone")
+    assert (await api.get("/goals/search?days=90")).headers["Location"] == "/goals?days=90"
+
+
+async def test_a_hit_leads_to_its_turn_unfolded_with_the_words_marked(api: Caller) -> None:
+    """And from there back to what was found."""
+    at, page = await finds(api, "?days=30", "names with spaces")
+    led = re.search(r'href="(/goals/[0-9a-f-]{36}\?[^"]*)"', page.body.decode())
+    assert led is not None
+    to = led[1].replace("&amp;", "&")
+    assert to.endswith("&open=1#turn-1")
+    goal = (await api.get(to.partition("#")[0])).body.decode()
+    assert "<mark>names</mark> <mark>with</mark> <mark>spaces</mark>" in goal
+    assert f'<a href="{at.replace("&", "&amp;")}">What was found</a>' in goal

@@ -1,6 +1,7 @@
 """The page of one goal, and the Markdown on it: whatever a text holds, it stays text, and a page stays small."""
 
 import re
+from datetime import UTC
 from html.parser import HTMLParser
 from typing import Any
 
@@ -8,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.ids import sign_in_stream
+from projections.sub_sessions.detail import used
+from projections.sub_sessions.turns import GoalTurns, ToolCall, ToolOutcome, TurnMarks
+from svc_http.pages import charts
+from svc_http.pages import goal as goal_page
 from svc_http.pages.markdown import Shown, excerpt, rendered
+from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
-from tests.svc_http.browsing import ANAS, signs_in, words_of
+from tests.svc_http.browsing import ANAS, press, signs_in, words_of
 from tests.svc_http.house import Answer, Caller, House, bearer
 
 PAGE_BYTES_MAX = 150_000  # before it is packed
@@ -160,7 +167,7 @@ async def test_a_goal_at_a_glance(house: House, api: Caller) -> None:
     assert "1 change in 1 file · 2 tools · 1 check" in text
     assert "app.py +24 −2" in text
     assert 'aria-label="Turn 2, 12:04, 2 min, check passed"' in html
-    assert (html.count('<details class="long answer">'), "?all&amp;page=1#turns" in html) == (2, True)
+    assert (html.count('<details class="long answer">'), "?all=1&amp;page=1#turns" in html) == (2, True)
     everything = html_of(await api.get(f"{goal}?all"))
     assert everything.count('<details class="long answer" open>') == 2
     assert "Fold all" in everything
@@ -197,12 +204,92 @@ async def test_a_goal_of_very_many_turns_comes_by_pages(house: House, api: Calle
     goal = works(house, [f"{ASK} {number}" for number in range(120)])
     first, second = [html_of(await api.get(f"{goal}?all&page={page}")) for page in (1, 2)]
     assert ('id="turn-25"' in first, 'id="turn-26"' in first, 'id="turn-26"' in second) == (True, False, True)
-    assert 'href="?all&amp;page=2#turn-26"' in first, "that all is unfolded is carried along"
-    assert 'href="?all&amp;page=2"' in first
+    assert '?all=1&amp;page=2#turn-26"' in first, "that all is unfolded is carried along"
+    assert '?all=1&amp;page=2"' in first
     assert ("25 of 120 turns" in second, "20 later turns not drawn" in second) == (True, True)
     assert '<option value="25">turn 26</option>' in second, "a split counts from the goal's beginning"
     assert max(len(first), len(second)) <= PAGE_BYTES_MAX
     assert (await api.get(f"{goal}?turn=121")).status == 404
+
+
+async def test_the_period_goes_along_with_every_link_and_button(house: House, api: Caller) -> None:
+    goal = works(house, [f"{ASK} {number}" for number in range(30)])
+    page = html_of(await api.get(f"{goal}?days=90&all"))
+    leads = re.findall(r'(?:href|action)="(/goals/[^"#]+\?[^"#]*|/goals\?[^"#]*)', page)
+    assert len(leads) > 3
+    assert all("days=90" in each for each in leads), leads
+    hidden = '<input type="hidden" name="days" value="90">'
+    assert page.count(hidden) == page.count('method="get"'), "what one says is weighed in the same time"
+    preview = html_of(await api.get(f"{goal}/say?word=not-reached&days=90&all=1"))
+    assert '/say?days=90&amp;all=1" class="row"' in preview
+    assert preview.count("?days=90&amp;all=1") == 3
+    said = await press(api, f"{goal}/say?days=90&all=1", word="not-reached")
+    assert said.headers["Location"].endswith("?days=90&all=1&said=counts")
+    assert '/back?days=90"' in html_of(await api.get(f"{goal}?days=90"))
+    back = await press(api, f"{goal}/back?days=90", field="completion")
+    assert back.headers["Location"].endswith("?days=90&said=back")
+
+
+async def test_a_turn_that_is_looked_for_is_unfolded_where_the_words_stand(house: House, api: Caller) -> None:
+    """On the page of turns that has it, though the words are far behind in a text that was shown before."""
+    answer = "\n".join(f"line {number} of many" for number in range(1_000)) + "\nThe needle is here."
+    goal = works(house, [f"{ASK} {number}" for number in range(30)], answer=answer)
+    name = house.searches.keep(sign_in_stream(digest_of("ana's")), "Needles")
+    page = html_of(await api.get(f"{goal}?open=28&search={name}"))
+    assert ('id="turn-26"' in page, page.count('<details class="long answer" open>')) == (True, 1)
+    assert page.count("The <mark>needle</mark> is here.") == 1
+
+
+async def test_an_ok_that_is_no_answer_is_named_where_nobody_can_tell(house: House, api: Caller) -> None:
+    """A person who reads it sees the prompt, and is not told that there is none."""
+    at_us = NOW_US - DAY
+    log = Log(ANA_SCOPE)
+    log.now_us = at_us
+    first = log.prompt("s", "In README.md, section Install, replace `pip install x` by `pipx install x`.", at_us)
+    log.records("s", request(at_us), edit(at_us + SECOND, path="README.md"))
+    log.answer("s", first, "I replaced it.", at_us + MINUTE)
+    log.answer("s", log.prompt("s", "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)
+    house.has_seen(log)
+    house.passes(NOW_US)
+    told = "no check of it was seen, and turn 2 is too short to say that it is right"
+    assert told in words_of(await api.get(f"/goals/{first}"))
+    assert "nothing said afterwards tells that it is right" in words_of(await api.get("/goals?outcome=undecided"))
+
+
+def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -> None:
+    marks: dict[str, Any] = {
+        "started_at": "2026-01-01T09:00:00Z",
+        "ended_at": "2026-01-01T09:00:00Z",
+        "is_answered": True,
+    }
+    told = [
+        TurnMarks(number=1, duration_seconds=24, marks=["check failed", "refused", "interrupted"], **marks),
+        TurnMarks(number=2, duration_seconds=3, marks=["check passed"], **marks),
+    ]
+    goal = GoalTurns(
+        score_v3_sub_session_id="a",
+        total_turns=2,
+        used=used(()),
+        course=told,
+        course_not_shown=0,
+        turns=[],
+        next_offset=None,
+    )
+    drawn = charts.course(goal, str, UTC).drawn
+    wide, narrow = (float(each) for each in re.findall(r'class="priced"[^>]* width="([\d.]+)"', drawn))
+    assert 6 < wide / narrow < 8
+    assert (drawn.count('<line class="failed"'), drawn.count('<line class="passed"')) == (2, 1)
+
+
+def test_tools_stand_in_time_order_and_those_that_went_wrong_stay() -> None:
+    def call(command: str, outcome: ToolOutcome = "ok") -> ToolCall:
+        return ToolCall(name="Bash", file=None, command=command, outcome=outcome, duration_ms=1_000)
+
+    calls = goal_page._grouped([call("a"), call("b"), call("b"), call("a"), call("c", "failed"), call("a")])
+    assert [(each["about"], each["times"], each["seconds"]) for each in calls] == [
+        *(("a", 1, 1), ("b", 2, 2), ("a", 1, 1), ("c", 1, 1), ("a", 1, 1)),
+    ]
+    assert [each["about"] for each in goal_page._kept(calls, 3)] == ["a", "b", "c"]
 
 
 async def test_a_turn_of_very_many_tools_says_what_it_leaves_out(house: House, api: Caller) -> None:

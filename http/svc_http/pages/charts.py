@@ -101,7 +101,7 @@ class Course(NamedTuple):
 COURSE_MAX = 100
 TICKS_MAX = 12  # of one turn, the last ones: they decide
 TURN_SECONDS_MAX = 3_600  # a turn that took longer is drawn as one that took this
-_SECONDS_MORE = 60  # so that the shortest one can be seen, and touched
+_TURN_WIDTH_MIN = 6  # so that the shortest one can be seen, and touched; what is left is shared by time
 _COURSE_HEIGHT, _BARS_TOP, _GAP_SHARE = 40, 20, 0.12
 _TICKS = {"passed": (8, 17), "failed": (0, 17), "commit": (9, 9)}
 _TICK_OF = {
@@ -114,10 +114,14 @@ _TICK_OF = {
 def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
     """Each bar as wide as its turn took. `href`: where the turn of a number is."""
     turns = told.course[:COURSE_MAX]
-    took = [min(each.duration_seconds, TURN_SECONDS_MAX) + _SECONDS_MORE for each in turns]
+    took = [min(each.duration_seconds, TURN_SECONDS_MAX) or 1 for each in turns]
+    least = min(_TURN_WIDTH_MIN, WIDTH / (2 * len(turns)))
     drawn, kinds, x = list[Markup](), set[str](), 0.0
     for turn, seconds in zip(turns, took, strict=True):
-        width, ticks = WIDTH * seconds / sum(took), [mark for mark in turn.marks if mark in _TICK_OF]
+        width = least + (WIDTH - least * len(turns)) * seconds / sum(took)
+        ticks = [mark for mark in turn.marks if mark in _TICK_OF]
+        if "refused" in ticks and ticks[-1] == "interrupted":  # a refused call stops the turn, and is one tick
+            ticks.pop()
         drawn.append(_turn(turn, ticks, href(turn.number), x, width, zone))
         kinds |= {_TICK_OF[tick] for tick in ticks}
         x += width

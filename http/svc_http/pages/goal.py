@@ -1,10 +1,11 @@
 """One goal: its course, its turns with their work, why it was judged so, and what its developer says of it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, get_args
-from urllib.parse import urlencode
 from uuid import UUID
 
 from quart import Response
@@ -16,10 +17,12 @@ from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
 from projections.sub_sessions.detail import FileShown, sub_session_detail
 from projections.sub_sessions.rows import find
+from projections.sub_sessions.search import patterns
 from projections.sub_sessions.turns import GoalTurn, GoalTurns, ToolCall, goal_turns
 from svc_http.bodies import HttpError, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, form_of
+from svc_http.pages.goals import SEARCH, Link, carried, link_of, looked_for
 from svc_http.pages.markdown import TEXT_CHARACTERS_MAX, Shown, excerpt, rendered
 from svc_http.pages.period import period_of
 from svc_http.pages.signing import local_path
@@ -35,6 +38,9 @@ SHORT_CHARACTERS = 160  # a prompt that is no longer stands unfolded
 EXCERPT_CHARACTERS = 110
 TOOLS_SHOWN, FILES_SHOWN = 12, 8
 ALONE_CHARACTERS_MAX = 40_000  # of a text that has the page to itself
+BEFORE_FOUND_CHARACTERS = 500  # of a long text, before the words that were looked for
+CARRIED = ("all", "open", "search")
+"""The parameters of the address that go along with every link: what is unfolded, and by which search one came."""
 SAID_WORDS: Mapping[str, str] = {
     **{action: words for _, action, words in SAID.buttons.values()},
     "set_intent": "It is this kind of work",
@@ -47,10 +53,8 @@ routes = Routes()
 
 @routes("GET /goals/<goal_id>", "One goal, and with `turn` one of its turns alone.")
 async def goal(call: BySignIn, goal_id: UUID) -> Response:
-    alone, number = (
-        integer(call.query, "turn"),
-        min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // TURNS_SHOWN),
-    )
+    alone, opened = integer(call.query, "turn"), integer(call.query, "open") or 0
+    number = min(max(integer(call.query, "page") or _page_of(opened), 1), OFFSET_MAX // TURNS_SHOWN)
     page = ((number - 1) * TURNS_SHOWN, TURNS_SHOWN) if alone is None else (min(max(alone, 1), OFFSET_MAX) - 1, 1)
     row, detail, told, explained = await call.read(
         lambda reader, scope: (
@@ -67,7 +71,12 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     own = {each.prompt_id: each for each in explained.rubric.prompts}
     changed, everything = [each for each in detail.files if each.edits], "all" in call.query or alone is not None
     characters = sum(len(each.prompt_text or "") + len(each.response_text or "") for each in told.turns)
-    shown = await beside(call.body.cpu, characters, partial(_shown, told, own, alone=alone is not None))
+    words = looked_for(call)
+    found = None if words is None else re.compile("|".join(each.pattern for each in patterns(words)), re.IGNORECASE)
+    work = partial(_shown, told, own, alone=alone is not None, opened=alone or opened, found=found)
+    shown = await beside(call.body.cpu, characters, work)
+    asked = carried(call.query, CARRIED) | ({"all": "1"} if "all" in call.query else {})
+    link = link_of(asked, f"/goals/{row.sub_session_id}")
     return await call.show(
         "goal.html",
         row=row,
@@ -75,10 +84,14 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         explained=explained,
         goal_id=row.sub_session_id,
         told=told,
-        course=charts.course(told, partial(_place, number, "all&" * everything), call.own_zone),
+        course=charts.course(told, partial(_place, link, number), call.own_zone),
+        asked=asked,
+        link=link,
+        back=link(SEARCH if words is not None else "/goals", all=None, open=None),
         shown=shown,
         number=number,
         alone=alone,
+        opened=opened,
         everything=everything,
         files=_files(changed, len(changed) if everything else FILES_SHOWN),
         files_changed=len(changed),
@@ -87,28 +100,41 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     )
 
 
-def _place(page: int, carried: str, turn: int) -> str:
+def _page_of(turn: int) -> int:
+    return (turn - 1) // TURNS_SHOWN + 1
+
+
+def _place(link: Link, page: int, turn: int) -> str:
     """Where a turn is, on this page of turns or another one."""
-    at = (turn - 1) // TURNS_SHOWN + 1
-    return f"{'' if at == page else f'?{carried}page={at}'}#turn-{turn}"
+    at = _page_of(turn)
+    return f"{'' if at == page else link(page=at)}#turn-{turn}"
 
 
 # --- its turns as the page has them -------------------------------------------------------------------------------
 
 
-def _shown(told: GoalTurns, own: Mapping[str, PromptExplained], *, alone: bool) -> list[dict[str, Any]]:
-    """Each with its texts as Markdown while the page has room; the last one with how its answer begins."""
+def _shown(
+    told: GoalTurns, own: Mapping[str, PromptExplained], *, alone: bool, opened: int, found: re.Pattern[str] | None
+) -> list[dict[str, Any]]:
+    """Each with its texts as Markdown while the page has room; the last one with how its answer begins.
+
+    `opened`: the turn that was looked for, `found`: the words of it.
+    """
     before, room, shown = Shown(), ALONE_CHARACTERS_MAX if alone else FOLDED_CHARACTERS_MAX, []
     for turn in told.turns:
         explained = own.get(turn.prompt_id)
         earned = {} if explained is None else explained.booleans
         quotes: Mapping[str, str] = {name: each.quote for name, each in earned.items() if each.earned and each.quote}
-        prompt = _text(before, turn.prompt_text, turn.number, quotes, room, alone)
+        words = found if turn.number == opened else None
+        asked, answered = turn.prompt_text or "", turn.response_text or ""
+        if words is None:  # what was looked for is shown where it stands, though it was shown before
+            asked, answered = before.new_in(asked, turn.number), before.new_in(answered, turn.number)
+        prompt = _text(asked, quotes if words is None else {}, words, room, alone)
         room -= prompt["characters"]
-        answer = _text(before, turn.response_text, turn.number, {}, room, alone)
+        answer = _text(answered, {}, words, room, alone)
         room -= answer["characters"]
         calls = _grouped(turn.tools)
-        most = len(calls) if alone else TOOLS_SHOWN
+        kept = _kept(calls, len(calls) if alone else TOOLS_SHOWN)
         shown.append(
             {
                 "turn": turn,
@@ -118,22 +144,24 @@ def _shown(told: GoalTurns, own: Mapping[str, PromptExplained], *, alone: bool) 
                 "work": _work(turn),
                 "files": _files(turn.files, len(turn.files) if alone else FILES_SHOWN),
                 "files_left_out": turn.files_not_shown + (0 if alone else max(len(turn.files) - FILES_SHOWN, 0)),
-                "calls": calls[:most],
-                "calls_left_out": turn.tools_not_shown + sum(each["times"] for each in calls[most:]),
+                "calls": kept,
+                "calls_left_out": turn.tools_not_shown + len(turn.tools) - sum(each["times"] for each in kept),
             }
         )
     return shown
 
 
 def _text(
-    before: Shown, text: str | None, turn: int, quotes: Mapping[str, str], room: int, alone: bool
+    told: str, quotes: Mapping[str, str], found: re.Pattern[str] | None, room: int, alone: bool
 ) -> dict[str, Any]:
     """As Markdown, or as plain text where it is long and has the page to itself; None where there is no room."""
-    told = before.new_in(text or "", turn)
+    at = found.search(told) if found is not None and not alone else None
+    if at is not None and at.end() > TEXT_CHARACTERS_MAX:
+        told = f"…{told[at.start() - BEFORE_FOUND_CHARACTERS :]}"
     characters = min(len(told), TEXT_CHARACTERS_MAX)
     long = alone and len(told) > TEXT_CHARACTERS_MAX
     return {
-        "html": rendered(told, quotes) if told and not long and characters <= room else None,
+        "html": rendered(told, quotes, found) if told and not long and characters <= room else None,
         "plain": rendering.cut(told, ALONE_CHARACTERS_MAX) if long else None,
         "left_out": max(len(told) - (ALONE_CHARACTERS_MAX if alone else TEXT_CHARACTERS_MAX), 0),
         "characters": characters,
@@ -145,7 +173,8 @@ def _text(
 def _work(turn: GoalTurn) -> str:
     """As in "13 changes in 4 files · 51 tools, 2 failed · 2 checks"."""
     files = f" in {counted(turn.files_changed, 'file')}" if turn.files_changed else ""
-    failed = f", {turn.failed_tool_calls} failed" if turn.failed_tool_calls else ""
+    # A tool that failed is told once: as the check that it was, where all of them were checks.
+    failed = f", {turn.failed_tool_calls} failed" if turn.failed_tool_calls > turn.checks_failed else ""
     checks = turn.checks_passed + turn.checks_failed
     parts = [
         counted(turn.changes, "change") + files if turn.changes else "",
@@ -158,17 +187,20 @@ def _work(turn: GoalTurn) -> str:
 
 
 def _grouped(tools: Iterable[ToolCall]) -> list[dict[str, Any]]:
-    """Equal calls once, those that failed first."""
-    times, took = Counter[tuple[str | None, str | None, str]](), Counter[tuple[str | None, str | None, str]]()
-    for each in tools:
-        key = each.name, each.file or each.command, each.outcome
-        times[key] += 1
-        took[key] += each.duration_ms or 0
-    calls = [
-        {"name": key[0], "about": key[1], "outcome": key[2], "times": count, "seconds": took[key] / 1_000}
-        for key, count in times.items()
-    ]
-    return sorted(calls, key=lambda each: each["outcome"] not in ("failed", "refused"))
+    """In time order; of equal ones in a row one."""
+    grouped = groupby(tools, lambda each: (each.name, each.file or each.command, each.outcome))
+    calls = []
+    for (name, about, outcome), each in grouped:
+        took_ms = [call.duration_ms or 0 for call in each]
+        call = {"name": name, "about": about, "outcome": outcome, "times": len(took_ms), "seconds": sum(took_ms) / 1e3}
+        calls.append(call | {"went_wrong": outcome in ("failed", "refused")})
+    return calls
+
+
+def _kept(calls: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """So many in their order: those that went wrong, and of the others the first."""
+    places = sorted(range(len(calls)), key=lambda place: not calls[place]["went_wrong"])[:most]
+    return [calls[place] for place in sorted(places)]
 
 
 def _files(files: Sequence[FileShown], most: int) -> list[dict[str, Any]]:
@@ -208,16 +240,17 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
     window, period = await period_of(call)
     row = found(await call.read(find, goal_id), _NOT_YOURS)
+    link = link_of(carried(call.query, CARRIED), f"/goals/{goal_id}")
     try:
         _, command = await command_of(call, body, str(goal_id))
     except HttpError as error:
         if "HX-Request" in call.request.headers:  # which shows no answer that is an error
-            return await call.show("say.html", goal_id=goal_id, row=row, wrong=error.message)
+            return await call.show("say.html", link=link, row=row, wrong=error.message)
         raise
     what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
     return await call.show(
         "say.html",
-        goal_id=goal_id,
+        link=link,
         row=row,
         wrong=None,
         what=what,
@@ -234,7 +267,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
 async def take_back(call: BySignIn, goal_id: UUID) -> Response:
     field = (await form_of(call)).get("field", "")
     said = await override(call, OverrideBody(field, "clear"), str(goal_id))
-    return rendering.redirect(f"/goals/{said.sub_session_id}?said=back")
+    return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{said.sub_session_id}")(said="back"))
 
 
 @routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
@@ -246,6 +279,8 @@ async def take_word(call: BySignIn, goal_id: UUID) -> Response:
     # What was said of a gap stands with the goal that begins there.
     gap = command.facts[0] if word == "split" and isinstance(command, Override) else None
     shown = gap.before_capture if isinstance(gap, GapOverridden) else said.sub_session_id
-    told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}
-    to = local_path(fields.get("then")) if "then" in fields else f"/goals/{shown}"
-    return rendering.redirect(f"{to}{'&' if '?' in to else '?'}{urlencode(told)}")
+    told = {"rename": "named", "split": "split"}.get(word, "counts")
+    if "then" not in fields:
+        return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{shown}")(said=told))
+    to = local_path(fields["then"])
+    return rendering.redirect(f"{to}{'&' if '?' in to else '?'}said={told}")

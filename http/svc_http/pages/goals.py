@@ -1,6 +1,6 @@
 """The list of goals: by time, outcome, kind, agent and project, in the order asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -32,6 +32,8 @@ SORTS: dict[Sort, str] = {
 assert {*SORTS} == {*get_args(Sort)}
 FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", "order")
 """The parameters of the address beside the period; they are those of the API."""
+SEARCH = "/goals/search"
+Link = Callable[..., str]
 routes = Routes()
 
 
@@ -48,23 +50,42 @@ async def list_goals(call: BySignIn) -> Response:
 
 @routes("POST /goals/search", "Goals in which some words were said.")
 async def find_goals(call: BySignIn) -> Response:
-    """What narrows the list stands in the address. The words do not: proxies log addresses."""
-    (window, period), fields = await period_of(call), await form_of(call)
-    words = fields.get("words", "").strip()
+    """What was found has an address, which narrows the list and names the search; so one comes back to it."""
+    words = (await form_of(call)).get("words", "").strip()
     if not words:
-        return rendering.redirect(link_of(call.query)())
+        return rendering.redirect(link_of(carried(call.query))())
     if len(words) > WORDS_CHARACTERS_MAX:
         raise HttpError(400, f"look for at most {WORDS_CHARACTERS_MAX} characters")
-    found = await found_with(call, wanted(call.query, window), words, FOUND_MAX, fields.get("cursor"))
+    name = call.service.searches.keep(call.sign_in.id, words)
+    return rendering.redirect(link_of(carried(call.query))(SEARCH, search=name))
+
+
+@routes(f"GET {SEARCH}", "What a search found, which this browser made since the server started; else all goals.")
+async def found_goals(call: BySignIn) -> Response:
+    words = looked_for(call)
+    if words is None:
+        gone = "search-gone" if "search" in call.query else None
+        return rendering.redirect(link_of(carried(call.query))(said=gone))
+    window, period = await period_of(call)
+    found = await found_with(call, wanted(call.query, window), words, FOUND_MAX, call.query.get("cursor"))
     return await call.show("goals.html", **period, **shown_of(call.query) | {"found": found, "words": words})
 
 
-def link_of(query: Query) -> Callable[..., str]:
-    """Makes the address of the list, with something asked otherwise; None: no more."""
-    asked = {name: query[name] for name in (*NAMES, *FILTERS) if query.get(name)}
+def looked_for(call: BySignIn) -> str | None:
+    """Of the search that the address names."""
+    return call.service.searches.words(call.sign_in.id, call.query.get("search", ""))
 
-    def link(at: str = "/goals", **other: str | None) -> str:
-        sent = urlencode({name: text for name, text in (asked | other).items() if text})
+
+def carried(query: Query, names: Sequence[str] = FILTERS) -> dict[str, str]:
+    """Of an address the period, and what else goes along with every link."""
+    return {name: query[name] for name in (*NAMES, *names) if query.get(name)}
+
+
+def link_of(asked: Mapping[str, str], here: str = "/goals") -> Link:
+    """Makes addresses with what is asked, something of it otherwise; None: no more."""
+
+    def link(at: str = here, **other: object) -> str:
+        sent = urlencode({name: value for name, value in {**asked, **other}.items() if value})
         return f"{at}?{sent}" if sent else at
 
     return link
@@ -74,7 +95,9 @@ def shown_of(query: Query) -> dict[str, Any]:
     """What the list shows of what was asked for."""
     return {
         "asked": {name: query.get(name, "") for name in FILTERS},
-        "link": link_of(query),
+        "link": link_of(carried(query)),
+        "to_goal": link_of(carried(query, ("search",))),
+        "search": query.get("search"),
         "is_later": bool(query.get("cursor")),
         "tabs": TABS,
         "sorts": SORTS,

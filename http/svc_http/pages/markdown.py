@@ -28,8 +28,8 @@ def _parser() -> "MarkdownIt":
     return MarkdownIt("js-default", {"html": False, "breaks": True}).disable(list(_OFF))
 
 
-def rendered(text: str, quotes: Mapping[str, str] | None = None) -> Markup:
-    """A text, with the words that earned a habit marked. `quotes`: habit → words."""
+def rendered(text: str, quotes: Mapping[str, str] | None = None, found: re.Pattern[str] | None = None) -> Markup:
+    """A text, with the words that earned a habit marked, and what was looked for. `quotes`: habit → words."""
     text = plain(text[:TEXT_CHARACTERS_MAX])
     parser = _parser()
     tokens = parser.parse(text)
@@ -38,18 +38,20 @@ def rendered(text: str, quotes: Mapping[str, str] | None = None) -> Markup:
             token.tag = "p"  # the page has headings of its own
             if token.nesting == 1:
                 token.attrSet("class", "heading-of-text")
-        if token.type == "inline" and token.children and quotes:
-            token.children = list(_marked(token.children, quotes))
+        if token.type == "inline" and token.children and (quotes or found):
+            token.children = list(_marked(token.children, quotes or {}, found))
     html = parser.renderer.render(tokens, parser.options, {})
     return Markup(html) if len(html) <= HTML_CHARACTERS_MAX else Markup("<p>{}</p>").format(text)
 
 
-def _marked(tokens: Sequence["Token"], quotes: Mapping[str, str]) -> Iterator["Token"]:
+def _marked(
+    tokens: Sequence["Token"], quotes: Mapping[str, str], looked_for: re.Pattern[str] | None
+) -> Iterator["Token"]:
     """Each text with its part of what is quoted in a mark of its own: marks never cross other tags."""
     from markdown_it.token import Token
 
     whole = "".join(map(_told, tokens))
-    places = _places(whole, quotes)
+    places = _places(whole, quotes, looked_for)
     at = 0
     for token in tokens:
         told = _told(token)
@@ -62,7 +64,7 @@ def _marked(tokens: Sequence["Token"], quotes: Mapping[str, str]) -> Iterator["T
             first, last = max(start - at, done), min(end - at, len(told))
             if first < last:
                 yield Token("text", "", 0, content=told[done:first])
-                yield Token("mark_open", "mark", 1, attrs={"title": HABITS.get(habit, habit)})
+                yield Token("mark_open", "mark", 1, attrs={"title": HABITS.get(habit, habit)} if habit else {})
                 yield Token("text", "", 0, content=told[first:last])
                 yield Token("mark_close", "mark", -1)
                 done = last
@@ -74,9 +76,9 @@ def _told(token: "Token") -> str:
     return " " if token.type in ("softbreak", "hardbreak") else token.content
 
 
-def _places(text: str, quotes: Mapping[str, str]) -> list[tuple[int, int, str]]:
-    """Where the words stand; where two lie over each other, the first."""
-    found = []
+def _places(text: str, quotes: Mapping[str, str], looked_for: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
+    """Where the words stand, those of no habit as they were looked for; where two lie over each other, the first."""
+    found = [(*match.span(), "") for match in looked_for.finditer(text)] if looked_for is not None else []
     for habit, quote in quotes.items():
         if (words := quote.split()) and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
             found.append((*match.span(), habit))

@@ -95,6 +95,11 @@ def kind(told: object) -> str:
     return KINDS.get(told, told.removeprefix("a ")) if isinstance(told, str) else UNKNOWN
 
 
+def kind_shown(intent_class: str, told: str | None) -> str:
+    """The class, with a question mark where no more is sure than its group; a dash where there is none."""
+    return KINDS.get(intent_class, UNKNOWN) + "?" * (intent_class in KINDS and intent_class != told)
+
+
 def percent(value: float | None) -> str:
     """Of 0 to 100."""
     return UNKNOWN if value is None else f"{value:.0f}"
@@ -213,7 +218,7 @@ def reason_of(what: str, habit: str) -> str:
 
 DATED = (day, short_day, moment)
 _PLAIN = (number, tokens, usd, percent, duration, date, clock, counted)
-_OF_TEXTS = (cost_told, outcomes_told, rounding, plainly, reason_of, titled, here_only)
+_OF_TEXTS = (cost_told, kind_shown, outcomes_told, rounding, plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
     "kind": kind,

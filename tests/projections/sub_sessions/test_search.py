@@ -44,18 +44,19 @@ def found(views: Reader, words: str, limit: int = 50, **asked: Any) -> FoundGoal
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("retries", [Found(1, "Where are the retries of the uploader?")]),
-        ("RETRY twice", [Found(1, "Each Retry waits TWICE as long as the one before it!")]),
-        ("uploader nothing", [Found(1, "Where are the retries of the uploader?")]),  # in the prompt and in its answer
+        ("retries", [Found(1, "Where are the retries of the uploader?", "prompt")]),
+        ("RETRY twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
+        ("uploader nothing", [Found(1, "Where are the retries of the uploader?", "prompt")]),  # and in its answer
+        ("waiting twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
         ("uploader straße", []),  # in two turns
-        ("strasse", [Found(2, "Straße, 100%_off.")] * 3),
-        ("100%_off", [Found(2, "Straße, 100%_off.")] * 3),
-        ("übersicht grand", [Found(None, "The grand Übersicht")]),
-        ("lexer", [Found(1, "Look at the logged words of the lexer")]),
+        ("strasse", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
+        ("100%_off", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
+        ("übersicht grand", [Found(None, "The grand Übersicht", "title")]),
+        ("lexers", [Found(1, "Look at the logged words of the lexer", "prompt")]),
         (".*", []),
         ("[", []),
         ("(?i)retries", []),
-        ("<b>tests</b>", [Found(2, "And the <b>tests</b> of it?")] * 3),
+        ("<b>tests</b>", [Found(2, "And the <b>tests</b> of it?", "prompt")] * 3),
         ("secret", []),
     ],
 )
@@ -63,6 +64,25 @@ def test_all_words_stand_in_one_turn_and_are_no_pattern(views: Reader, words: st
     page = found(views, words)
     assert [each.found for each in page.goals] == told
     assert (page.next, page.looked_back_to) == (None, iso(MONDAY - HOUR))
+
+
+@pytest.mark.parametrize(
+    ("word", "others", "not_found"),
+    [
+        ("retries", "retry Retried retrying maxRetries retry_count", "retrieve retro"),
+        ("retry", "retries retried", "retrieve"),
+        ("caching", "cache caches cached", "cachet cacher"),
+        ("tests", "test testing tested", "tester"),
+        ("bugs", "bug", "bugle"),
+        ("css", "css.", "cs"),
+    ],
+)
+def test_a_word_is_found_by_its_other_english_endings(word: str, others: str, not_found: str) -> None:
+    (pattern,) = searching.patterns(word)
+    for other in (word, *others.split()):
+        assert pattern.search(f"so {other.casefold()}, there"), other
+    for other in not_found.split():
+        assert pattern.search(f"so {other} there") is None, other
 
 
 def test_filters_hold_as_in_the_list(views: Reader) -> None:
@@ -98,6 +118,6 @@ def test_a_place_that_is_none_is_refused(text: str) -> None:
 
 def test_a_long_sentence_is_cut_around_the_words() -> None:
     text = "x" * 50_000 + " needle " + "y " * 50_000
-    told = searching._sentence(text, ["needle"])
+    told = searching._sentence(text, searching.patterns("needle"))
     assert "needle" in told
     assert len(told) == SENTENCE_CHARACTERS_MAX + 2
