@@ -5,12 +5,15 @@ in the event's single `Words` value; a record only points at them, so one seal c
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
 from aggregates.event import Span
+
+if TYPE_CHECKING:
+    from aggregates.reading.redaction import Redacted
 
 COUNT_MAX = 10**12  # tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits
 Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
@@ -122,8 +125,9 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class TextPool:
     """Collects texts and answers where each one stands. The same text stands once."""
 
-    def __init__(self, *, redaction: bool = True) -> None:
-        self._redaction = redaction
+    def __init__(self, known: "Mapping[str, Redacted] | None" = None) -> None:
+        """`known`: what was found in texts that were looked through before; without it they are looked through here."""
+        self._known = known
         self._pieces: list[str] = []
         self._spans: dict[str, Span] = {}
         self._length = 0
@@ -131,13 +135,17 @@ class TextPool:
 
     def add_all(self, texts: Iterable[str | None]) -> None:
         """Put many texts in, looked through for secrets at once; `add` then answers where each one stands."""
-        from aggregates.reading.redaction import redact_among  # late: loaded with the first text
-
         new = [text for text in dict.fromkeys(texts) if text is not None and text not in self._spans]
-        found = redact_among(new) if self._redaction else {}
-        for index, text in enumerate(new):
-            redacted, counts = found.get(index, (text, {}))
-            self.redactions.update(counts)
+        known = self._known
+        if known is None:
+            from aggregates.reading.redaction import redact_among  # late: loaded with the first text
+
+            known = {new[index]: found for index, found in redact_among(new).items()}
+        for text in new:
+            redacted = text
+            if text in known:
+                redacted, counts = known[text]
+                self.redactions.update(counts)
             start = self._length
             self._pieces.append(redacted)
             self._length += len(redacted)

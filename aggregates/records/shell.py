@@ -196,6 +196,7 @@ def _read_text(text: str, depth: int) -> ShellReading:
 _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash|bat|cmd|js|mjs|php|pl|ps1|py|rb|ts)")
 
 
+@lru_cache(maxsize=2_048)
 def scripts_run(command: str, depth: int = 0) -> tuple[str, ...]:
     """The names of the script files that a command line runs, in lower case: `sh fail.sh`, `./tools/gate.py`."""
     found: list[str] = []

@@ -340,9 +340,13 @@ _FOLDERS = ("process.working_directory", "cwd", "workspace.host_paths")
 
 def folder_of(attributes: Attributes, resource: Attributes) -> str | None:
     """The folder that an agent works in, where it tells one, or several of which this is the first."""
-    told = (place.get(key) for place in (attributes, resource) for key in _FOLDERS)
-    first = (each[0] if isinstance(each, list) and each else each for each in told)
-    return next((each[:CWD_CHARACTERS_MAX] for each in first if isinstance(each, str) and each.strip()), None)
+    for place in (attributes, resource):
+        for key in _FOLDERS:
+            told = place.get(key)
+            first = told[0] if isinstance(told, list) and told else told
+            if isinstance(first, str) and first.strip():
+                return first[:CWD_CHARACTERS_MAX]
+    return None
 
 
 def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:

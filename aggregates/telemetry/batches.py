@@ -5,8 +5,8 @@ the same places every time, so that a retry finds its batches taken.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
@@ -21,6 +21,9 @@ from aggregates.telemetry.agents import Agent
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, What
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
+
+if TYPE_CHECKING:
+    from aggregates.reading.redaction import Redacted
 
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
@@ -91,11 +94,12 @@ class Batches:
 
 def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
     contexts, records = zip(*part.raws, strict=True)
-    cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
+    cleaned, redacted = without_secrets(records, _texts(part.drafts)) if means.redaction else (records, {})
     raw = assembled(LEVELS[signal][0][0], contexts, cleaned)
     if signal != "metrics":
-        command = captured_records(part.drafts, part.session, part.agent, means, redaction=means.redaction)
+        command = captured_records(part.drafts, part.session, part.agent, means, redacted)
         return PreparedCommand(replace(command, raw=raw, signal=signal), len(records))
+    redactions = Counter(kind for each in redacted.values() for kind in Counter(each.counts).elements())
     points = CaptureMetrics(
         organization_id=means.scope.organization_id,
         developer_id=means.scope.developer_id,
@@ -109,17 +113,21 @@ def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedComm
     return PreparedCommand(points, len(records))
 
 
+def _texts(drafts: Sequence[RecordDraft]) -> list[str]:
+    texts = [text for draft in drafts for text in (draft.text, draft.path, draft.command) if text is not None]
+    return texts + [file.path for draft in drafts for file in draft.more]
+
+
 def captured_records(
     drafts: Sequence[RecordDraft],
     agent_session_id: str | None,
     source: str,
     means: "ExportContext | Sender",
-    *,
-    redaction: bool = True,
+    redacted: "Mapping[str, Redacted] | None" = None,
 ) -> CaptureRecords:
-    words = TextPool(redaction=redaction)
-    words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
-    words.add_all(file.path for draft in drafts for file in draft.more)
+    """`redacted`: what was found in the texts, where they were looked through before."""
+    words = TextPool(redacted)
+    words.add_all(_texts(drafts))
     records = tuple(
         draft.record
         if draft.text is draft.path is draft.command is draft.input_key is None and not draft.more

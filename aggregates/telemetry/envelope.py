@@ -5,16 +5,18 @@ section is what lies in one innermost list; the members beside the way there, on
 """
 
 import re
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, takewhile
-from typing import Any, Literal, NamedTuple, TypeVar
+from functools import lru_cache
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from aggregates.telemetry.agents import Agent, agent_of_sender
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, decoded
+
+if TYPE_CHECKING:
+    from aggregates.reading.redaction import Redacted
 
 T = TypeVar("T")
 Signal = Literal["logs", "metrics", "traces"]
@@ -29,6 +31,7 @@ LEVELS: dict[Signal, Levels] = {
 """What is gone into, from the outside in: lists of objects, but for a metric's one container, which is an object."""
 HEADS_BYTES_MAX = 256 * 1024
 """What stands above a record is kept with every part of an export; Gemini's resource has a few kilobytes."""
+CONTEXTS_KEPT = 32  # an agent sends the same in every export; at most some 20 MiB
 RESOURCE_TEXT_BYTES_MAX = 4 * 1024  # a longer text is cut: Gemini tells its command line there, with the whole prompt
 _PIECE_BYTES = 64 * 1024
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -123,32 +126,32 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 # JSON. That is why a text can be found, and replaced, by its bytes between two quotes: those stand nowhere else but
 # where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
+_STRINGS = msgspec.json.Decoder(list[str])
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
 _APART = b"\x03"  # between two texts
 
 
-def without_secrets(texts: Sequence[bytes]) -> tuple[list[bytes], Counter[str]]:
-    """The texts, and what was taken out of them; a string that repeats in one text counts once."""
+def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple[list[bytes], dict[str, "Redacted"]]:
+    """The texts, and what was found in each string in them, and in those `beside`, that held a secret."""
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
     whole = _APART.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
     # Every second piece is a string, members' names too, still escaped.
     pieces = whole.split(b'"')
-    written = pieces[1::2]
-    strings = list(set(written))
-    plain = msgspec.json.decode(_joined([b"[", b'","'.join(strings), b"]"]), type=list[str]) if strings else []
-    dirty = {strings[index]: found for index, found in redact_among(plain).items()}
-    redactions: Counter[str] = Counter()
-    if not dirty:
-        return list(texts), redactions
-    ends = list(accumulate(text.count(b'"') // 2 for text in whole.split(_APART)))
-    encoded = {each: msgspec.json.encode(found.text)[1:-1] for each, found in dirty.items()}
-    places = [place for place, each in enumerate(written) if each in dirty]
-    for _, each in {(bisect_right(ends, place), written[place]) for place in places}:
-        redactions.update(dirty[each].counts)
-    for place in places:
-        pieces[2 * place + 1] = encoded[written[place]]
-    return _joined(pieces).split(_APART), redactions
+    written = {each: each for each in pieces[1::2]}
+    strings = _STRINGS.decode(_joined([b"[", b'","'.join(written), b"]"])) if written else []
+    plain = dict.fromkeys(chain(strings, beside))
+    looked = [*plain]
+    dirty = {looked[index]: found for index, found in redact_among(looked).items()}
+    cleaned = {
+        each: msgspec.json.encode(dirty[text].text)[1:-1]
+        for each, text in zip(written, strings, strict=True)
+        if text in dirty
+    }
+    if not cleaned:
+        return list(texts), dirty
+    pieces[1::2] = map((written | cleaned).__getitem__, pieces[1::2])
+    return _joined(pieces).split(_APART), dirty
 
 
 def _joined(pieces: Sequence[bytes]) -> bytes:
@@ -180,9 +183,12 @@ class SectionContext(msgspec.Struct, frozen=True):
     series: bytes  # what tells the series of a metric apart from others, but for the point's own attributes
 
 
-def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionContext:
+@lru_cache(CONTEXTS_KEPT)
+def context_of(
+    heads: tuple[tuple[tuple[str, bytes], ...], ...], container_name: str, signal: Signal, *, redaction: bool
+) -> SectionContext:
     """Raises `Fault` where what stands above the records is not what OTLP says."""
-    outer, inner, *rest = ({name: canonical(value) for name, value in head.items()} for head in section.heads)
+    outer, inner, *rest = ({name: canonical(value) for name, value in head} for head in heads)
     resource, scope = outer.get("resource"), inner.get("scope")
     if resource is not None:
         outer["resource"] = _TEXT.sub(_shortened, resource)
@@ -202,8 +208,8 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
         for_all = {name: container.get(name, b"null") for name in ("aggregationTemporality", "isMonotonic")}
         metric = _fitting(_METRIC, _object(alone | for_all), "metric")
         series = b",".join([resource or b"", scope or b"", msgspec.json.encode(metric.name or "")])
-        above.append(_object(alone | {section.container: _object(container)}))
-        opens.append(_opening(alone, b'"%s":%s' % (section.container.encode(), _opening(container, lists[2]))))
+        above.append(_object(alone | {container_name: _object(container)}))
+        opens.append(_opening(alone, b'"%s":%s' % (container_name.encode(), _opening(container, lists[2]))))
         closes.append(b"]}}")
     if redaction:
         # An opening is no whole JSON text, but its strings stand between quotes like those of one.
@@ -215,7 +221,7 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
         opens=tuple(opens),
         closes=tuple(closes),
         metric=metric,
-        container=section.container,
+        container=container_name,
         series=series,
     )
 

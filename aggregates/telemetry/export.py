@@ -62,7 +62,6 @@ class Export:
         self.signal = signal
         self.rest = rest
         self._means = means
-        self._contexts: dict[tuple[object, ...], SectionContext] = {}  # an export repeats them
 
     def commands(self, sections: Sequence[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
@@ -91,14 +90,12 @@ class Export:
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
-            key = (section.container, *(tuple(head.items()) for head in section.heads))
-            context = self._contexts.get(key)
+            heads = tuple(tuple(head.items()) for head in section.heads)
             try:
-                context = context or context_of(section, self.signal, redaction=self._means.redaction)
+                context = context_of(heads, section.container, self.signal, redaction=self._means.redaction)
             except otlp.Fault as fault:
                 self.faults.add(section.place, fault, len(section.items))
                 continue
-            self._contexts[key] = context
             for index, data in enumerate(section.items):
                 self.rest()
                 place = f"{section.place}[{index}]"

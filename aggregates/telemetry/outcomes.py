@@ -58,8 +58,8 @@ def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOu
     text = _text(result)
     head = text[:EDGE_CHARACTERS_MAX]
     edge = text[-EDGE_CHARACTERS_MAX:] if wording.at_end else head
-    if wording.of_failures and flag is not False:
-        head = edge = ""
+    if not text or (wording.of_failures and flag is not False):
+        head, edge, wording = "", "", _SILENT  # nothing was said
     error = next((value for key in _ERRORS if isinstance(value := told.get(key), bool)), None)
     places = [place for place in (told, told.get("metadata"), told.get("data")) if isinstance(place, dict)]
     codes = (place.get(key) for place in places for key in _CODES)

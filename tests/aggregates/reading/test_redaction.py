@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading import redaction
-from aggregates.reading.redaction import find_secrets, redact, redact_among
+from aggregates.reading.redaction import Redacted, find_secrets, redact, redact_among
 from aggregates.telemetry.envelope import without_secrets
 from tests.support.basics import ANA
 
@@ -227,7 +227,9 @@ def test_ordinary_code_and_prose_raise_next_to_no_alarm() -> None:
 
 
 def test_each_string_of_a_json_text_is_replaced_where_it_stands() -> None:
-    """Also with escapes around it, and inside others; a string that repeats counts once."""
+    """Also with escapes around it, and inside others; a string that repeats is told once."""
     text = rb'{"a":"x@example.com","b":["x@example.com","\\","\"x@example.com\" \\ y"],"c":"plain \" \\"}'
     expected = rb'{"a":"[REDACTED:email]","b":["[REDACTED:email]","\\","\"[REDACTED:email]\" \\ y"],"c":"plain \" \\"}'
-    assert without_secrets([text]) == ([expected], {"email": 2})
+    told = {"x@example.com": "[REDACTED:email]", '"x@example.com" \\ y': '"[REDACTED:email]" \\ y'}
+    found = {plain: Redacted(cleaned, {"email": 1}) for plain, cleaned in told.items()}
+    assert without_secrets([text]) == ([expected], found)
