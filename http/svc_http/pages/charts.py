@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from projections.sub_sessions.turns import GoalTurns, TurnMarks
-from svc_http.pages.words import clock, counted, duration
+from svc_http.pages.words import clock, counted, duration, percent
 
 WIDTH, HEIGHT = 600, 100
 _TOP = 6
@@ -66,6 +66,11 @@ def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
             drawn.append(_rect(kind, x, 0, WIDTH * value / whole, 10))
             x += WIDTH * value / whole
     return _svg("share", 10, name, drawn)
+
+
+def habit(shown: float) -> Markup:
+    """Of how many of the prompts that called for it, 0-1."""
+    return share(f"about {percent(100 * shown)} %", (("reached", shown), ("missed", 1 - shown)))
 
 
 def spark(name: str, percents: Sequence[float | None]) -> Markup:

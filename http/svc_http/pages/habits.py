@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from markupsafe import Markup
 from quart import Response
 
 from aggregates.event import Scope
@@ -18,7 +19,7 @@ from projections.scores import skill
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn, form_of
 from svc_http.pages.period import period_of
-from svc_http.pages.words import UNKNOWN, percent
+from svc_http.pages.words import percent
 from svc_http.ports import beside
 from svc_http.routing import Routes
 
@@ -61,7 +62,7 @@ async def habits(call: BySignIn) -> Response:
         **period,
         found=found.skill,
         next=next_habit(found.skill.per_boolean, found.skill.per_boolean_counts),
-        habits=[_drawn(each, found.skill, found.by_week) for each in BOOLEANS],
+        habits={each: _by_week(each, found.by_week) for each in BOOLEANS},
         best=found.best,
         missed=found.missed,
         weeks=found.weeks,
@@ -75,17 +76,9 @@ async def habits(call: BySignIn) -> Response:
     )
 
 
-def _drawn(name: BooleanName, found: skill.Skill, by_week: Sequence[skill.HabitCounts]) -> dict[str, Any]:
-    """One habit, as the page has it."""
-    share = 100 * found.per_boolean[name]
-    weeks = [None if not week.applied[name] else 100 * week.hits[name] / week.applied[name] for week in by_week]
-    told = " ".join(UNKNOWN if each is None else percent(each) for each in weeks)
-    return {
-        "name": name,
-        "of": found.per_boolean_counts[name],
-        "bar": charts.share(f"about {percent(share)} %", (("reached", share), ("missed", 100 - share))),
-        "weeks": charts.spark(f"Percent by week, the oldest first: {told}", weeks),
-    }
+def _by_week(name: BooleanName, weeks: Sequence[skill.HabitCounts]) -> Markup:
+    shares = [100 * each.hits[name] / each.applied[name] if each.applied[name] else None for each in weeks]
+    return charts.spark(f"Percent by week, the oldest first: {' '.join(map(percent, shares))}", shares)
 
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")

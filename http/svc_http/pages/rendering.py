@@ -18,7 +18,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.ids import plain
 from aggregates.scores.grades import Tally, score_told
 from svc_http.bodies import HttpError
-from svc_http.pages import words
+from svc_http.pages import charts, words
 from svc_http.ports import Service
 
 SMALL_BYTES = 1_000  # what is smaller gains nothing by being packed
@@ -65,6 +65,7 @@ def environment() -> jinja2.Environment:
         "likely": words.spread,
         "rate": rate,
         "score_told": score_told,
+        "habit_bar": charts.habit,
     }
     made.globals |= {"file": file_url, "kinds": words.KINDS}
     return made

@@ -6,7 +6,6 @@ from datetime import tzinfo
 from typing import Any, get_args
 from uuid import UUID
 
-from markupsafe import Markup
 from quart import Response
 
 from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
@@ -101,8 +100,8 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
 async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
     """What a report says, with its drawings."""
     # There are no sections where it is not made yet, or its words have been forgotten.
-    shown = None if read.sections is None else json.loads(bytes(read.sections), object_hook=Section)
-    score = Section() if shown is None else shown["score"]
+    shown: Section = Section() if read.sections is None else json.loads(bytes(read.sections), object_hook=Section)
+    score = shown["score"]
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
     sentence = rate_told(reached, decided, undecided, interval)
@@ -114,9 +113,8 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
         "outcome_bar": charts.share(
             sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
         ),
-        "habit_bars": {} if shown is None else _habit_bars(shown["skill"]),
-        "tasks": [] if shown is None else _goals(shown),
-        "files": [] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
+        "tasks": _goals(shown),
+        "files": [each for each in shown["files"]["items"] or () if each["edits"]][:ROWS_SHOWN],
     }
 
 
@@ -127,15 +125,6 @@ def _goals(shown: Section) -> list[Section]:
         Section({**each, **told.get(each["subSessionId"], {})})
         for each in (shown["taskTime"]["items"] or ())[:ROWS_SHOWN]
     ]
-
-
-def _habit_bars(skill: Section) -> dict[str, Markup]:
-    bars = {}
-    for name, label in HABITS.items():
-        hits = skill["per_boolean"].get(name, 0) if skill["per_boolean_counts"].get(name) else 0
-        parts = (("reached", hits), ("missed", 1 - hits)) if hits else ()
-        bars[name] = charts.share(f"{label}: {100 * hits:.0f} %", parts)
-    return bars
 
 
 async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | None]]:
