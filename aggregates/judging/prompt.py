@@ -89,6 +89,7 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
+_WORK_ON_CHECKS = re.compile(r"\W*(?:fix|rename|refactor|move|delete|remove|rewrite|clean)\b")
 _UNSURE = "nobody can tell: what was found may be enough or not"
 
 
@@ -109,10 +110,12 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
 
     looked = split_pasted(text)
     shown = extract(looked)
-    spans = evidence_spans(looked, shown.phrases)
+    spans = evidence_spans(looked, shown.phrases, questioning=rubric.intent in ("question", "investigation"))
     found: dict[BooleanName, Evidence] = {}
     for each in rubric.booleans:
         name, span = each.name, spans[each.name]
+        if name == "verification_requested" and span and _WORK_ON_CHECKS.match(text[span.start : span.end].lower()):
+            span = None
         if each.value is None:
             found[name] = Evidence(_UNSURE, None if span is None else position, span)
         elif each.value:

@@ -182,53 +182,79 @@ _SENTENCE_END = re.compile(r"(?<!\b\d)[.?!] |\n")  # none after the number of an
 
 def _any_of(*lists: str, also: Iterable[lexicon.Words] = (), less: Set[str] = frozenset()) -> re.Pattern[str]:
     words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also) - less
-    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
+    return re.compile(rf"(?<![/.\w-])(?:{'|'.join(sorted(words))})\b(?!/\w)")  # no part of a path
 
 
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
     "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)"),
-    "scope_bounded": _any_of("where"),
+    "scope_bounded": re.compile(
+        rf"\b(?:in|into|on|to|within|at) (?:the|this|that|our|my|your) (?:[\w-]+ ){{0,2}}?{_any_of('where').pattern}"
+    ),
     # What can be found by it, never a mere thing: "the table" and "12 files" name no place.
     "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d"),
     "verification_requested": _any_of("test", "check", "accept"),
-    "root_cause_oriented": _any_of("cause"),
-    "plan_first": _any_of("plan", also=[lexicon.VERBS["plan"]], less={"step", "phase"}),
+    "root_cause_oriented": re.compile(r"\b(?:why|causes?|causing|culprit)\b"),
+    "plan_first": _any_of("plan", also=[lexicon.VERBS["plan"]], less={"step", "phase", "strategy"}),
 }
 """What is looked for where neither a phrase nor a reference speaks for a boolean. All patterns here are for lower case:
 to ignore case takes so many times as long, and nothing else of the program runs meanwhile."""
 
 
-def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
-    """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
-    found = {name: [phrases[cue] for cue in lexicon.EVIDENCE[name] if cue in phrases] for name in BOOLEANS}
-    reference = best_reference(looked.own)
+def evidence_spans(
+    looked: PromptText, phrases: Mapping[str, str], *, questioning: bool = False
+) -> dict[BooleanName, Span | None]:
+    """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither.
+
+    `questioning`: the goal of such a prompt is a question of it.
+    """
+    said = {cue: phrase for cue, phrase in phrases.items() if phrase not in _NO_LIMIT}
+    found = {name: [said[cue] for cue in lexicon.EVIDENCE[name] if cue in said] for name in BOOLEANS}
+    reference, long = best_reference(looked.own), len(looked.own) > _LONG_CHARS
     looked = msgspec.structs.replace(looked, own=_without_what_is_passed_on(looked.own))
-    wanted = {name: [*map(_pattern, said)] for name, said in found.items()}
+    # A long text tells what is wanted at once; what follows is a plan, a finding or what happened.
+    opening = msgspec.structs.replace(looked, own=looked.own[:_OPENING_CHARS]) if long else looked
+    wanted = {name: [*map(_pattern, each)] for name, each in found.items()}
     for name in _ASKED:
         wanted[name].append(_ELSE[name])
-    spans = {name: _clause(looked, each, asking=name in _ASKING) for name, each in wanted.items()}
+    within = {name: opening if name in _IN_THE_OPENING else looked for name in BOOLEANS}
+    spans = {name: _clause(within[name], each, asking=name in _ASKING) for name, each in wanted.items()}
     if reference is not None:
         telling, *place = reference
         spans["references_concrete"] = looked.span(*place)
-        asked = looked.own[slice(*place)].strip() and _asks(looked.own, *_around(looked.own, *place))
-        if telling > _NO_PLACE_NAMED and asked:
-            spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
+        is_asked = looked.own[slice(*place)].strip() and _asks(looked.own, *_around(looked.own, *place))
+        if telling > _NO_PLACE_NAMED and is_asked and not (long and place[0] > _OPENING_CHARS):
+            spans["scope_bounded"] = spans["references_concrete"]
     for name, words in _ELSE.items():
         if spans[name] is None:
-            spans[name] = _clause(looked, [words], asking=name in _ASKING)
+            spans[name] = _clause(within[name], [words], asking=name in _ASKING)
+    ends = [each.start() for each in _QUESTION_ENDS.finditer(looked.own)] if questioning else []
+    if ends:
+        clauses = [_around(looked.own, end, end) for end in ends[:_CLAUSES_MAX]]
+        asking = (each for each in clauses if _ASKS_OF_IT.search(looked.own[slice(*each)].lower()))
+        spans["goal_explicit"] = looked.span(*next(asking, clauses[0]))
     return spans
 
 
 _ASKED: tuple[BooleanName, ...] = ("goal_explicit", "verification_requested", "root_cause_oriented")
 _ASKING: tuple[BooleanName, ...] = (*_ASKED, "scope_bounded")
+_IN_THE_OPENING: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "root_cause_oriented")
+_LONG_CHARS, _OPENING_CHARS = 600, 300
+_ASKS_OF_IT = re.compile(r"\b(?:(?:can|could|would) (?:you|we)|why|how|what|where|which|is there|are there)\b")
+_QUESTION_ENDS = re.compile(r"(?<=\w)\?(?=\s|\Z)")
 _ALL_ASKS_WORDS_MAX = 25  # so few words ask for something together
-_HANDS_ON = patterns("openings")["hands on"]
+_OPENS = patterns("openings")
+_HANDS_ON = _OPENS["hands on"]
+_SOMEBODY = re.compile(r"\b(?:i|you|your|my|me|we|let'?s|lets|please|plan)\b")
+_NO_LIMIT = frozenset({"at least", "for now", "only if", "only when"})
 _QUOTED = re.compile(r'(?<!\w)["“][^"”\n]{12,}["”]|^\s*(?:[-+*] \[x\].*|[+>].*|.*(?:✅|✓).*)$', re.MULTILINE)
 
 
 def _without_what_is_passed_on(own: str) -> str:
     """Own words with blanks for quotes, what is done already, and what a line hands on that is no plan."""
     own = _QUOTED.sub(lambda found: " " * len(found[0]), own)
+    lowered = own.lower()
+    if len(_OPENS["remark of a reviewer"].findall(lowered)) > 1 and not _SOMEBODY.search(lowered):
+        return re.sub(r"[^\n]", " ", own)
     handed = _HANDS_ON.search(own.lower().replace("\u0130", "i"))
     return own if handed is None else own[: handed.end()] + re.sub(r"[^\n]", " ", own[handed.end() :])
 
@@ -251,9 +277,12 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 _CLAUSES_MAX = 8  # so many places of each phrase are compared
 _POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
 _LEADS_UP = 2
-_SAID_ELSEWHERE = re.compile(r"\b(?:discuss(?:ed|ions?)|decided|agreed|told|said)\b.*\bshould\b")
+_SAID_ELSEWHERE = re.compile(  # or by another one, of another thing, or with doubt
+    r"\A\W*(?:instead of|which)\b|\A.{0,60}\b(?:look at|check|address|about|see|has|have|says|regarding) ?:\s"
+    r"|\bmight (?:not )?want\b|\bi hope\b|\b(?:discuss(?:ed|ions?)|decided|agreed|told|said)\b.*\bshould\b"
+)
+_WISHES, _WISH_WORDS_MIN = frozenset({"want", "you", "we", "please", "lets"}), 7
 _THINKING = lexicon.HOLLOW | lexicon.VERBS["plan"]  # "can you think about this?" asks for nothing by itself
-_LEAD_WORDS_MAX = 7  # "Implement the following plan:"; of more words a lead-in says what is wanted
 
 
 def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bool = False) -> Span | None:
@@ -269,11 +298,15 @@ def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bo
         return None
     weakness = _unasking if asking else _weakness
     start, end = min(clauses, key=lambda clause: weakness(own, *clause))
-    if asking and weakness(own, start, end) == 1 and not _asks(own, start, end):
+    weak = weakness(own, start, end)
+    if asking and weak == 1 and not _asks(own, start, end):
         return None
     # The first point of what a clause leads up to.
-    if weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
+    elsewhere = asking and _SAID_ELSEWHERE.search(lowered[start:end])
+    if weak == _LEADS_UP and not elsewhere and (point := _POINT.match(own, end)):
         start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
+    elif weak == _LEADS_UP and asking:
+        return None
     return looked.span(start, end)
 
 
@@ -287,21 +320,21 @@ def _unasking(own: str, start: int, end: int) -> int:
     """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done, and of what was said elsewhere."""
     said = own[start:end]
     leads = _weakness(own, start, end) == _LEADS_UP
-    if leads and len(said.split()) < _LEAD_WORDS_MAX:
-        return _LEADS_UP
     if _SAID_ELSEWHERE.search(said.lower()):
-        return 1
+        return _LEADS_UP
     sentences = features.sentences_of(said)
     if _THINKING.issuperset(chain.from_iterable(words for _, words, _ in sentences)):
         return _LEADS_UP
     asked = [each for each in map(lexicon.analyse, sentences) if each and each.kind == "request"]
-    # A long wish that leads up to something shows it: "I want the output to look like this:".
-    return int(not any(each.verb or each.how == "should" or (leads and each.how == "want") for each in asked))
+    if leads:  # a long wish that leads up to something shows it: "I want the output to look like this:"
+        wishes = "look at" not in said.lower() and any(each.how in _WISHES for each in asked)
+        return 0 if wishes and len(said.split()) >= _WISH_WORDS_MIN else _LEADS_UP
+    return int(not any(each.how != "should" and each.verb for each in asked))
 
 
 def _around(own: str, at: int, after: int) -> tuple[int, int]:
     """The clause around what stands from `at` up to `after`."""
-    low = max(at - EVIDENCE_CHARS_MAX // 2, 0)
+    low = max(at - EVIDENCE_CHARS_MAX, 0)
     before = own[low:at]
     cut = max(before.rfind(". "), before.rfind("? "), before.rfind("! "), before.rfind("\n"))
     start = low + 1 + (before.find(" ") if cut < 0 and low > 0 else cut)

@@ -105,7 +105,7 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
     [
         ("small_change", "verification_requested", "Fix it. See that the suite passes", "See that the suite passes"),
         ("bug_fix", "scope_bounded", "It fails in src/auth.py", "src/auth.py"),
-        ("bug_fix", "scope_bounded", "The button is too wide", "The button is too wide"),
+        ("bug_fix", "scope_bounded", "The text in the header is too wide", "The text in the header is too wide"),
         ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
         ("feature", "plan_first", "A design, then the code", "A design, then the code"),
         ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
