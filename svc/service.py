@@ -257,8 +257,8 @@ class RunningService(ports.Service):
             await self.projector.wait_for(max(position, self.projector.level_at))
         if not self.projector.is_level:
             how = self.projector.status()
-            left = "" if how.seconds_left is None else f", {-(-how.seconds_left // 60)} min left at most"
-            raise Unavailable(f"the views are built from the log: {how.done} of {how.of} events{left}; try again then")
+            left = "" if how.seconds_left is None else f", about {-(-how.seconds_left // 60)} min left"
+            raise Unavailable(f"the views are built from the log: {how.done} of {how.of} events{left}; try again later")
         if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 

@@ -15,7 +15,7 @@ import trio
 from aggregates.decide import TimePassed
 from aggregates.event import Scope
 from aggregates.ids import clock_stream
-from projections.apply import atomic, bookmark, next_due_us
+from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
@@ -81,13 +81,9 @@ class ViewsWriter:
         work = partial(step, *self._facts, PROJECT_EVENTS_MAX, self._give_way)
         return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
-    async def leap(self) -> Stepped:
-        """Apply so many facts in one transaction that nobody may wait for them; undone at once when cancelled."""
-
-        def work() -> Stepped:
-            with atomic(self._db):
-                return Stepped(leap(*self._facts, LEAP_EVENTS, trio.from_thread.check_cancelled))
-
+    async def leap(self, heard: Callable[[int], None]) -> int:
+        """Apply so many facts that nobody may wait for them; undone at once when cancelled."""
+        work = partial(leap, *self._facts, LEAP_EVENTS, heard, trio.from_thread.check_cancelled)
         return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
     def close(self) -> None:
@@ -182,7 +178,7 @@ class Projector:
             self.close()
             raise
         self.level_at = journal.head
-        self._course = Course(self.position)
+        self._course, self._reached = Course(self.position), 0
         self._followed = True
         self.damaged: Callable[[str], None] = lambda _flaw: None  # at a damaged page; must not fail, nor take long
         self.steps = 0  # batches that were applied, and exchanges of the file
@@ -197,7 +193,7 @@ class Projector:
 
     def status(self) -> ReplayStatus:
         """How far the views are that were not level yet."""
-        return self._course.status(self.position, self._journal.head)
+        return self._course.status(max(self.position, self._reached), self._journal.head)
 
     def standing(self, scope: Scope) -> Standing:
         return Standing(self.position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
@@ -276,7 +272,7 @@ class Projector:
         end = self._journal.head
         async with self._exclusive:
             while self.level_at - self.position > LEAP_EVENTS:
-                self._note((await self._writer.leap()).position)
+                self._note(await self._writer.leap(partial(setattr, self, "_reached")))
             while self.position < end and (stepped := await self._writer.step()).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:

@@ -22,8 +22,8 @@ from svc.log.store import EventStore
 from svc.process import Place, program
 from svc.views.projector import Course, Pace, Projector
 from svc.views.views import (
+    LEAP_BATCH_EVENTS,
     LEAP_EVENTS,
-    REPLAY_EVENTS_MAX,
     RULES_VERSION,
     leap,
     new_file,
@@ -87,7 +87,7 @@ def build(
     digesters: Digesters,
     progress: Progress,
     *,
-    batch_events: int = REPLAY_EVENTS_MAX,
+    batch_events: int = LEAP_BATCH_EVENTS,
     give_way: GiveWay | None = None,
 ) -> None:
     remove(path)  # what is left of a build that was broken off may be torn
@@ -120,7 +120,7 @@ def fill(
     digesters: Digesters,
     progress: Progress,
     *,
-    batch_events: int = REPLAY_EVENTS_MAX,
+    batch_events: int = LEAP_BATCH_EVENTS,
     up_to: int | None = None,
     give_way: GiveWay | None = None,
 ) -> None:
@@ -128,9 +128,8 @@ def fill(
     end, before, position = store.head() if up_to is None else up_to, -1, 0
     progress(position, end)
     while before < position < end:
-        before = position
-        position = leap(db, store, digesters, min(LEAP_EVENTS, end - position), give_way, batch_events)
-        progress(position, end)
+        before, wanted = position, min(LEAP_EVENTS, end - position)
+        position = leap(db, store, digesters, wanted, lambda done: progress(done, end), give_way, batch_events)
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
 from aggregates.telemetry.rereading import reread
-from projections.apply import Bookmark, apply, bookmark, derive_later, pass_over
+from projections.apply import Bookmark, apply, atomic, bookmark, derive_later, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters, Touched
@@ -44,7 +44,7 @@ USUAL_EVENT_SECONDS = 0.005  # of deriving, for each event, before it counts in 
 RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
 RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
 LEAP_EVENTS = 10_000  # of so many each session is derived once: sessions of many people lie mixed in the log
-REPLAY_EVENTS_MAX = 1_000  # of them at a time become rows
+LEAP_BATCH_EVENTS = 1_000  # so many of them become rows at a time
 PLACES = 4_096  # positions that are looked up together: a developer has few facts about them
 
 log = structlog.get_logger()
@@ -233,17 +233,20 @@ def leap(
     store: EventStore,
     digesters: Digesters,
     limit_events: int,
+    heard: Callable[[int], None],
     give_way: GiveWay | None = None,
-    batch_events: int = REPLAY_EVENTS_MAX,
+    batch_events: int = LEAP_BATCH_EVENTS,
 ) -> int:
-    """Apply many facts and derive each session once; the position that the views hold now."""
+    """Apply many facts in one transaction and derive each session once; the position that the views hold now."""
     before, position, touched = -1, bookmark(db).position, Touched()
     end = position + limit_events
     try:
-        while before < position < end:
-            before, wanted = position, min(batch_events, end - position)
-            position = step(db, store, digesters, wanted, give_way, touched).position
-        derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
+        with atomic(db):
+            while before < position < end:
+                before, wanted = position, min(batch_events, end - position)
+                position = step(db, store, digesters, wanted, give_way, touched).position
+                heard(position)
+            derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
     except sqlite3.OperationalError:
         if give_way is not None:
             give_way()  # what it raises within a statement, SQLite only tells as interrupted

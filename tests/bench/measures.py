@@ -16,7 +16,7 @@ from rich.progress import track
 
 from svc.log.opening import open_log
 from svc.views.replay import BuildStep
-from svc.views.views import REPLAY_EVENTS_MAX
+from svc.views.views import LEAP_BATCH_EVENTS
 from tests.bench.history import prepared
 from tests.bench.world import MIDDLE, bare_route, bench_folder, fresh_service, wait_level
 from tests.support.driver import Driver, Measured, at, put_load
@@ -193,7 +193,7 @@ def _read(var: Path) -> tuple[int, float]:
     with closing(store):
         count = position = 0
         started = time.perf_counter()
-        while found := store.read_after(position, REPLAY_EVENTS_MAX):
+        while found := store.read_after(position, LEAP_BATCH_EVENTS):
             count += len(found)
             position = found[-1].position
         seconds = time.perf_counter() - started
@@ -201,7 +201,7 @@ def _read(var: Path) -> tuple[int, float]:
 
 
 def _built(var: Path, events: int) -> list[Step]:
-    size, head = str(REPLAY_EVENTS_MAX), str(events)
+    size, head = str(LEAP_BATCH_EVENTS), str(events)
     command = (*THIS_TREE.command, "build-views", "--var", str(var), "--batch-events", size, "--up-to", head)
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:

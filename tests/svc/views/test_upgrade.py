@@ -102,7 +102,7 @@ async def test_a_leap_that_is_cancelled_while_it_derives_leaves_nothing(
     monkeypatch.setattr(views, "derive_later", cancelled)
     monkeypatch.setattr(views, "GIVE_WAY_SQLITE_STEPS", 20)
     with closing(store), closing(ViewsWriter(path, store, vault.known_digester)) as writer, trio.CancelScope() as scope:
-        await writer.leap()
+        await writer.leap(lambda _done: None)
     assert scope.cancelled_caught
     with closing(open_writer(path)) as db:
         assert bookmark(db).position == 0
