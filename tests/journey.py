@@ -152,14 +152,15 @@ def journey(name: str) -> Tracer:
 
 
 @click.command()
-@click.argument("name", type=click.Choice(list(JOURNEYS)), default="prompt_to_score")
-def main(name: str) -> None:
-    """Print the product files of a journey, and how many there are."""
+@click.argument("names", type=click.Choice(list(JOURNEYS)), nargs=-1, required=True)
+def main(names: tuple[str, ...]) -> None:
+    """Print the product files of each journey, and how many there are."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    calls = journey(name).calls
-    for file, count in calls.items():
-        click.echo(f"{count:>6} calls  {file}")
-    click.echo(f"{len(calls)} files")
+    for name in names:
+        calls = journey(name).calls
+        for file, count in calls.items():
+            click.echo(f"{count:>6} calls  {file}")
+        click.echo(f"{len(calls)} files: {name}")
 
 
 if __name__ == "__main__":

@@ -30,12 +30,10 @@ from svc.cli.scoring import PARTS, lines_of
 from svc.metrics import Metrics
 from svc.service import open_service
 from svc_http.app import build_api
-from tests.support.basics import ANA_KEY, ANA_SCOPE, FixedClock
+from tests.support.basics import ANA_KEY, FixedClock
 from tests.support.described import described
-from tests.support.facts import DAY
-from tests.support.household import import_demo
 from tests.svc_http.doors import WHO, all_doors
-from tests.svc_http.house import DIGESTER, Caller, House, bearer
+from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.isolation import Matrix, matrix, tables
 
 FOLDER = Path(__file__).parent.parent / "docs" / "generated"
@@ -281,9 +279,7 @@ Written by `python -m tests.pages`; never by hand.
 async def demo_page() -> str:
     """Of the best and the worst that is scored: reached with the most habits, and not reached with the fewest."""
     house = House()
-    house.clock_us += 20 * DAY
-    with tempfile.TemporaryDirectory(prefix="svc-pages-") as folder:
-        await import_demo(Path(folder), house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    await house.has_demo()
     api = Caller(build_api(house), bearer(ANA_KEY))
     rows = (await api.get("/v1/score_v3/insight/sessions?limit=500")).json
     scored = [row["score_v3_sub_session_id"] for row in rows if row["letter_grade"] is not None]

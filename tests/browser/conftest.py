@@ -51,7 +51,7 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def browser(playwright: Playwright) -> Iterator[Browser]:
-    launched = there(playwright.chromium.launch, executable_path=CHROMIUM, args=["--no-sandbox"])
+    launched = there(playwright.chromium.launch, executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
     yield launched
     there(launched.close)
 

@@ -47,11 +47,12 @@ class Mill(House):
         self.store = open_memory_store(self._codec)
         return self
 
-    def _append(self, event: Event) -> None:
-        self.events.append(event)
-        self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
-        stepped = step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
-        self._changed.update(dict.fromkeys(stepped.changed, len(self.events)))
+    def _append(self, *events: Event) -> None:
+        for event in events:
+            self.events.append(event)
+            self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
+            stepped = step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
+            self._changed.update(dict.fromkeys(stepped.changed, len(self.events)))
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
         """What a house notes is stored here."""

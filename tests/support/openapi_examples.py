@@ -14,9 +14,7 @@ import trio
 from aggregates.event import Scope
 from tests.support.basics import ACME, BEN
 from tests.support.described import path_of
-from tests.support.facts import DAY
-from tests.support.household import import_demo
-from tests.svc_http.house import DIGESTER, Answer
+from tests.svc_http.house import Answer
 from tests.svc_http.isolation_world import WORD, Ask, Row, World, ask, rows
 
 FILE = Path(__file__).parents[2] / "http" / "svc_http" / "openapi" / "examples.json"
@@ -30,8 +28,7 @@ async def examples(folder: Path) -> dict[str, dict[str, Any]]:
     world = World()
     await world.furnish()
     house = world.house
-    house.clock_us += 20 * DAY
-    await import_demo(folder, house.send, Scope(ACME, BEN), DIGESTER, house.clock_us)
+    await house.has_demo(Scope(ACME, BEN))
     sessions = await world.caller("api", "themself").get("/v1/score_v3/speed/sessions?window=monthly")
     goal = sessions.json[0]["score_v3_sub_session_id"]
     shown: dict[str, dict[str, Any]] = {}

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -32,8 +34,9 @@ from svc.jobs.reports import ReportJobs, Write
 from svc.jobs.reviews import Reviews
 from svc.log.codec import NewEvent
 from svc_http import ports
-from tests.support.basics import ANA_KEY, NOW_US, company
+from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US, company
 from tests.support.facts import Log, Placed, empty_views
+from tests.support.household import import_demo
 from tests.support.requests import spending_in_views
 
 P = ParamSpec("P")
@@ -110,26 +113,45 @@ class House(ports.Service):
 
     async def send(self, command: AnyCommand) -> Reply:
         self._fail()
-        context = Context(now_us=self.clock_us, digester=DIGESTER, redaction=True)
-        decision = decide(command, self._streams, context)
+        events, reply = self._decided(command)
+        self._append(*events)
+        return reply
+
+    def _decided(self, command: AnyCommand) -> tuple[list[Event], Reply]:
+        decision = decide(command, self._streams, Context(now_us=self.clock_us, digester=DIGESTER, redaction=True))
         for stream, event in decision.events:
             self._streams[stream] = evolve(self._streams.get(stream), event)
-            self._append(event)
-        return decision.reply
+        return [event for _, event in decision.events], decision.reply
+
+    async def has_demo(self, scope: Scope = ANA_SCOPE) -> None:
+        """The demo's month of work by one of these, told at once; three weeks pass."""
+        taken: list[Event] = []
+
+        async def take(command: AnyCommand) -> Reply:
+            events, reply = self._decided(command)
+            taken.extend(events)
+            return reply
+
+        self.clock_us += 20 * DAY_US
+        with TemporaryDirectory() as folder:
+            await import_demo(Path(folder), take, scope, DIGESTER, self.clock_us)
+        self._append(*taken)
 
     def passes(self, to_us: int) -> None:
         self.clock_us = to_us
         self._append(TimePassed(received_at_us=to_us))
 
     def has_seen(self, log: Log) -> None:
-        for fact in log.facts:
-            self._append(fact.event)
+        self._append(*(fact.event for fact in log.facts))
 
-    def _append(self, event: Event) -> None:
-        self.events.append(event)
-        fact = Placed(len(self.events), event)
-        changed = apply(self._views, [fact], b"", lambda _developer_id: DIGESTER, self._fetch)
-        self._changed.update(dict.fromkeys(changed, fact.position))
+    def _append(self, *events: Event) -> None:
+        """All of them as one batch, as a server catches up."""
+        if not events:
+            return
+        facts = [Placed(position, event) for position, event in enumerate(events, len(self.events) + 1)]
+        self.events.extend(events)
+        changed = apply(self._views, facts, b"", lambda _developer_id: DIGESTER, self._fetch)
+        self._changed.update(dict.fromkeys(changed, len(self.events)))
         self.changed.set()
         self.changed = trio.Event()
 

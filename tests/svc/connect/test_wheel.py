@@ -36,9 +36,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, made = tmp_path_factory.mktemp("wheel"), made_here()
     assert made is not None
     (folder / made.name).write_bytes(made.data)
-    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
-    pip: list[str | Path] = [folder / "env/bin/python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-    subprocess.run([*pip, folder / made.name], check=True, env=environment(folder))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        folder / "env",
+        "install",
+        "--quiet",
+        "--no-index",
+    ]
+    subprocess.run([*pip, "--no-deps", folder / made.name], check=True, env=environment(folder))
     (place,) = folder.glob("env/lib/python*/site-packages")
     (place / "libraries.pth").write_text(str(Path(str(msgspec.__file__)).parents[1]))
     return folder / "env/bin/svc"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.process import Server, environment, init, serving
+from tests.support.process import Server, environment, init, serving, svc
 from tests.support.transcripts import call, raw, result, said, user
 
 pytestmark = pytest.mark.process
@@ -23,8 +23,9 @@ main()
 """
 KILLED_AT = """
 import os, signal, sys
+import rich.progress, svc.cli.importing, svc.logs, svc.service
 from svc.importing import exchange
-left, lines_of = [int(sys.argv.pop(1))], exchange.lines_of
+left, lines_of, numbers = [0], exchange.lines_of, sys.argv.pop(1).split()
 def counted(*arguments, **more):
     for line in lines_of(*arguments, **more):
         left[0] -= 1
@@ -32,7 +33,15 @@ def counted(*arguments, **more):
             os.kill(os.getpid(), signal.SIGKILL)
         yield line
 exchange.lines_of = counted
+for number in numbers:
+    left[0] = int(number)
+    if not (child := os.fork()):
+        break
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL, number
+else:
+    left[0] = 0
 """
+"""Runs that are killed at a line each, and one that comes to its end."""
 MEASURED = """
 import atexit, resource, sys
 atexit.register(lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr))
@@ -83,14 +92,12 @@ def test_killed_at_any_line_and_begun_again_it_shows_what_one_run_shows(tmp_path
     sessions, found = tmp_path / "sessions", list[Any]()
     for number in range(3):
         write(sessions / f"s{number}.jsonl", f"s{number}", 4, 3_600 * number)
-    for name, kills in (("killed", (1, 13, 24, 40, 71)), ("whole", ())):
+    for name, kills in (("killed", "1 13 24 40 71"), ("whole", "")):
         made = init(tmp_path / name)
         command = ("import", "claude-code", sessions, "--var", tmp_path / name, "--json")
-        for line in kills:
-            assert run(KILLED_AT, line, *command).returncode == -9
-        report = json.loads(run("", *command).stdout)
+        report = json.loads(run(KILLED_AT, kills, *command).stdout)
         assert (report["prompts"], report["refused"], report["torn"]) == (12, [], [])
-        assert json.loads(run("", *command).stdout)["created"] == 0
+        assert json.loads(svc(*command).stdout)["created"] == 0
         with serving(tmp_path / name, made["key"]) as server:
             found.append(shown(server))
     assert found[0] == found[1]

@@ -16,9 +16,8 @@ from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.described import described as document
 from tests.support.described import faults, shapes
 from tests.support.facts import DAY, HOUR, SECOND
-from tests.support.household import import_demo
 from tests.svc_http.browsing import CORE, core
-from tests.svc_http.house import DIGESTER, Answer, Caller, House, prompt
+from tests.svc_http.house import Answer, Caller, House, prompt
 from tests.svc_http.isolation_world import rows
 from tests.svc_http.routes.test_reads import V3
 
@@ -80,8 +79,7 @@ async def one_settled_prompt(house: House, intake: Caller, folder: Path) -> None
 
 async def a_month_of_work(house: House, intake: Caller, folder: Path) -> None:
     """The demo sessions, and a prompt that has just been typed."""
-    house.clock_us += 20 * DAY
-    await import_demo(folder, house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    await house.has_demo()
     await one_open_prompt(house, intake, folder)
 
 

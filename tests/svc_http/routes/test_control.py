@@ -10,11 +10,10 @@ import pytest
 from aggregates.capture.events import PromptCaptured, SetupCompleted
 from aggregates.prices.catalog import PublishCatalog, RequestsRepriced, Served
 from aggregates.retained import ForgetOrdered
-from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN_KEY, EVE, OTHER
+from tests.support.basics import ACME, ANA, ANA_KEY, BEN_KEY, EVE, OTHER
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
-from tests.support.facts import DAY, HOUR
-from tests.support.household import import_demo
-from tests.svc_http.house import DIGESTER, Caller, House, bearer
+from tests.support.facts import HOUR
+from tests.svc_http.house import Caller, House, bearer
 
 REPLAY = "/v1/admin/control/replay"
 CATALOG, PRICES = "/v1/model-catalog", "/v1/admin/control/catalog"
@@ -178,10 +177,9 @@ async def test_repricing(house: House, admin: Caller) -> None:
 # --- backfills: for owners, or with the internal secret -------------------------------------------------------------
 
 
-async def worked(house: House, folder: Path) -> int:
+async def worked(house: House) -> int:
     """The demo's month of work; how many sub-sessions started in August."""
-    house.clock_us += 20 * DAY
-    await import_demo(folder, house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    await house.has_demo()
     house.passes(house.clock_us + HOUR)
     query = "SELECT count(*) FROM sub_sessions WHERE started_us >= 1785542400000000"
     count: int = house._views.execute(query).fetchone()[0]
@@ -190,7 +188,7 @@ async def worked(house: House, folder: Path) -> int:
 
 async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, admin: Caller, tmp_path: Path) -> None:
     """202 with its id alone: a count would tell hour by hour when a person works. The operator is told of it."""
-    count = await worked(house, tmp_path)
+    count = await worked(house)
     refused = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
     assert (refused.status, "owner" in refused.message) == (403, True)
     assert (await api.post(OWNER, AUGUST | {"developer_id": str(EVE)})).status == 404

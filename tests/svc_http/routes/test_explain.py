@@ -16,8 +16,7 @@ from tests.pages import demo_page, written
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.basics import ANA, ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
-from tests.support.household import import_demo
-from tests.svc_http.house import DIGESTER, Caller, House, bearer, prompt
+from tests.svc_http.house import Caller, House, bearer, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 
 ADD = "Add a --json flag to src/parser.py and a test for it"
@@ -113,8 +112,7 @@ def _sum(weighed: Shown) -> float:
 
 async def test_each_of_the_demo_can_be_checked(house: House, api: Caller, tmp_path: Path) -> None:
     """A month of work of both its developers."""
-    house.clock_us += 20 * DAY
-    await import_demo(tmp_path, house.send, ANA_SCOPE, DIGESTER, house.clock_us)
+    await house.has_demo()
     found = await explanations(api)
     assert len(found) > 20
     for shown in found:

@@ -19,9 +19,8 @@ from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
 from tests.support.basics import ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.household import import_demo
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
-from tests.svc_http.house import DIGESTER, Caller, Workshop, bearer
+from tests.svc_http.house import Caller, Workshop, bearer
 from tests.svc_http.openapi.test_shapes import described
 
 REPORT = "/v1/score_v3/report"
@@ -38,10 +37,9 @@ def ana(shop: Workshop) -> Caller:
     return Caller(build_api(shop), bearer())
 
 
-async def worked(shop: Workshop, folder: Path) -> None:
+async def worked(shop: Workshop) -> None:
     """The demo's month of work, all of it settled."""
-    shop.clock_us += 20 * DAY
-    await import_demo(folder, shop.send, ANA_SCOPE, DIGESTER, shop.clock_us)
+    await shop.has_demo()
     shop.passes(shop.clock_us + HOUR)
 
 
@@ -58,7 +56,7 @@ async def record(ana: Caller, report_id: str) -> Any:
 
 async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
     """Queued, pending, completed, latest, in the history, deleted, and gone."""
-    await worked(shop, tmp_path)
+    await worked(shop)
     assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
     assert (await ana.get(REPORT)).status == 404
     report_id = await asked(ana, period="monthly")
@@ -106,7 +104,7 @@ LIVE = {
 async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Path, window: Any, zone: str) -> None:
     """Every section, of the current window, against the page's own answer."""
     await shop.administer(ChangeDeveloper(developer_id=ANA, timezone=zone))
-    await worked(shop, tmp_path)
+    await worked(shop)
     today = (await ana.get("/v1/score_v3/today-summary")).json["date"]
     report_id = await asked(ana, period=window, date=today)
     await shop.works()
@@ -134,7 +132,7 @@ async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Pa
 
 async def test_weak_habits_come_with_a_prompt_that_missed_them(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
     """The weakest first, in the language asked for; what was asked for is what the figures are about."""
-    await worked(shop, tmp_path)
+    await worked(shop)
     made = []
     for language in ("en", "ko-KR"):
         report_id = await asked(ana, period="monthly", date="2026-08-01", language=language)
