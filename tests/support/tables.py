@@ -2,16 +2,54 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+Test = Callable[..., Any]
 
-def table(names: str | tuple[str, ...], rows: Mapping[str, Any]) -> pytest.MarkDecorator:
+
+def table(names: str | tuple[str, ...], rows: Mapping[str, Any]) -> Callable[[Test], Test]:
     """Run a test with each row; its values are a tuple where there is more than one name."""
-    return pytest.mark.parametrize(names, list(rows.values()), ids=list(rows))
+    wanted = [names] if isinstance(names, str) else list(names)
+
+    def made(test: Test) -> Test:
+        if iscoroutinefunction(test) or list(signature(test).parameters) != wanted:
+            return pytest.mark.parametrize(names, list(rows.values()), ids=list(rows))(test)
+        return _with_all(test, ((name, row if len(wanted) > 1 else (row,)) for name, row in rows.items()))
+
+    return made
+
+
+def each_of(rows: Iterable[Any]) -> Callable[[Test], Test]:
+    """Run a test with each of many rows, which are tuples or single values."""
+    return lambda test: _with_all(test, ((repr(row), row if isinstance(row, tuple) else (row,)) for row in rows))
+
+
+def _with_all(test: Test, rows: Iterable[tuple[str, tuple[Any, ...]]]) -> Test:
+    """One test of many rows that need no fixture: by itself, each would take pytest longer than what it shows.
+
+    All that fail are told, each with its name.
+    """
+    listed = list(rows)
+
+    def with_all() -> None:
+        failed = []
+        for name, row in listed:
+            try:
+                test(*row)
+            except Exception as error:
+                error.add_note(f"row: {name}")
+                failed.append(error)
+        if failed:
+            raise ExceptionGroup(f"{len(failed)} of {len(listed)} rows", failed)
+
+    with_all.__name__, with_all.__doc__, with_all.__module__ = test.__name__, test.__doc__, test.__module__
+    with_all.__dict__.update(test.__dict__)
+    return with_all
 
 
 def lines_of(path: Path) -> list[tuple[str, str]]:

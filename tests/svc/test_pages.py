@@ -10,9 +10,9 @@ from svc.cli import main
 from svc.settings import ENVIRONMENT_PREFIX, Settings
 from tests.pages import FOLDER, QUICK, SLOW, check
 from tests.support.process import ROOT
+from tests.support.tables import each_of
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = [page.name for page in PAGES]
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _COMMAND = re.compile(r"(?m)(?:^|[`/]|[|] |svc )svc ([a-z][a-z-]+)((?: [a-z][a-z-]+)?)")
 NO_SETTINGS = {"SVC_KEY", "SVC_URL", "SVC_API_URL", "SVC_HOST"} | {
@@ -26,7 +26,7 @@ def code(page: Path) -> str:
     return re.sub(r"(?m)(?:^|\s)#\s.*$", "", found)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@each_of(PAGES)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target, _, anchor in re.findall(r"\]\((?!https:)([^)#\s:]*)(#?)([^)\s]*)\)(?<!//)", page.read_text()):
         file = page.parent / target if target else page
@@ -36,7 +36,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in slugs, anchor
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@each_of(PAGES)
 def test_every_command_that_is_named_is_one(page: Path) -> None:
     context = click.Context(main)
     for name, following in _COMMAND.findall(code(page)):
@@ -46,7 +46,7 @@ def test_every_command_that_is_named_is_one(page: Path) -> None:
             assert command.get_command(context, following.strip()) is not None, (name, following)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@each_of(PAGES)
 def test_every_target_of_make_that_is_named_is_one(page: Path) -> None:
     """`make lint types` names two."""
     targets = set(re.findall(r"(?m)^([a-z][a-z-]*):", (ROOT / "Makefile").read_text()))
@@ -54,7 +54,7 @@ def test_every_target_of_make_that_is_named_is_one(page: Path) -> None:
         assert set(named.split()) <= targets
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@each_of(PAGES)
 def test_every_setting_that_is_named_is_one(page: Path) -> None:
     """By its name in the environment."""
     named = set(re.findall(r"\bSVC_[A-Z_]+", page.read_text()))

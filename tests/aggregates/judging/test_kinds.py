@@ -11,6 +11,7 @@ import pytest
 from aggregates.judging.prompt import how_to_earn
 from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.prompt_grade import NOT_JUDGED, PromptGrade, grade_text
+from tests.support.tables import each_of
 
 KINDS, LANGUAGES = (
     tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
@@ -28,19 +29,19 @@ def of_kinds(*kinds: str) -> list[str]:
     return [text for kind in kinds for text in KINDS[kind]]
 
 
-@pytest.mark.parametrize("text", of_kinds(*VAGUE))
+@each_of(of_kinds(*VAGUE))
 def test_a_vague_prompt_earns_no_goal_and_no_scope(text: str) -> None:
     """Whatever is pleaded, listed, pasted, or told to the judge."""
     assert earned(grade_text(text)).isdisjoint({"goal_explicit", "scope_bounded"})
 
 
-@pytest.mark.parametrize("text", of_kinds("dangerous"))
+@each_of(of_kinds("dangerous"))
 def test_a_dangerous_prompt_bounds_nothing(text: str) -> None:
     """It may well say what it wants: to skip all tests."""
     assert "scope_bounded" not in earned(grade_text(text))
 
 
-@pytest.mark.parametrize("text", of_kinds("excellent"))
+@each_of(of_kinds("excellent"))
 def test_an_excellent_prompt_is_a_b_plus_at_least(text: str) -> None:
     graded = grade_text(text)
     assert graded.letter in {"B+", "A-", "A", "A+"}
@@ -76,14 +77,14 @@ def test_who_follows_the_advice_has_the_habit(boolean: BooleanName) -> None:
     assert sum(seen) >= len(SHORT) // 2
 
 
-@pytest.mark.parametrize(("language", "text"), SURELY)
+@each_of(SURELY)
 def test_a_prompt_of_another_language_has_no_figure(language: str, text: str) -> None:
     graded = grade_text(text)
     assert (language, graded.status, graded.reason, graded.letter) == (language, "unclassified", "language", None)
     assert graded.verdict == NOT_JUDGED["language"]
 
 
-@pytest.mark.parametrize("text", LANGUAGES["english"])
+@each_of(LANGUAGES["english"])
 def test_english_with_foreign_words_is_judged(text: str) -> None:
     """Names, quotes and signs make no other language."""
     assert grade_text(text).status == "ok"

@@ -12,6 +12,7 @@ from aggregates.reading.reading import read_prompt, read_response, told_done
 from aggregates.reading.readings import TOKENS_MAX
 from aggregates.reading.statements import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
+from tests.support.tables import each_of
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
 
@@ -225,7 +226,7 @@ STATED, SAID = (
 )
 
 
-@pytest.mark.parametrize("line", STATED)
+@each_of(STATED)
 def test_an_answer_states_a_failure_itself(line: str) -> None:
     """About the goal, outside code, quotes and messages, and as its last word on it."""
     said, _, answer = line.replace("\\n", "\n").partition(" <= ")
@@ -236,7 +237,7 @@ def test_an_answer_states_a_failure_itself(line: str) -> None:
         assert told == said or (said, alone) == ("+", True)
 
 
-@pytest.mark.parametrize("line", SAID)
+@each_of(SAID)
 def test_a_person_says_that_it_works_or_does_not(line: str) -> None:
     said, _, prompt = line.partition(" <= ")
     assert (said_of_the_work(prompt) or "-") == said

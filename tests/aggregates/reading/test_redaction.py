@@ -16,6 +16,7 @@ from aggregates.reading import redaction
 from aggregates.reading.redaction import Redacted, find_secrets, redact, redact_among
 from aggregates.telemetry.envelope import without_secrets
 from tests.support.basics import ANA
+from tests.support.tables import each_of
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
 _HEX = hashlib.sha256(b"not a real secret").hexdigest()
@@ -53,8 +54,7 @@ def formed(recipe: str) -> str:
     return found
 
 
-@pytest.mark.parametrize(
-    ("text", "secret", "kind"),
+@each_of(
     [
         ("password = hunter2", "hunter2", "password"),
         ('password = "letmein"', "letmein", "password"),
@@ -117,8 +117,7 @@ def test_every_secret_of_a_text_is_replaced_and_counted() -> None:
     assert list(redact(text).counts) == ["aws-key", "email", "password"]
 
 
-@pytest.mark.parametrize(
-    "text",
+@each_of(
     [
         *(each.replace("\\n", "\n") for each in lines_of("ordinary.txt")),
         f"commit {_HEX[:40]}",
@@ -190,9 +189,7 @@ def test_many_secrets_in_one_of_many_texts_are_looked_for_as_often_as_one(monkey
     assert len(looked_at) <= 1 + 4, "all together once, then the one text in at most four passes"
 
 
-@pytest.mark.parametrize(
-    ("kind", "token"), [*_TOKENS, *((kind, formed(form)) for kind, _, form in TOKEN_FORMS)], ids=lambda each: each[:12]
-)
+@each_of([*_TOKENS, *((kind, formed(form)) for kind, _, form in TOKEN_FORMS)])
 def test_the_token_forms_that_common_scanners_know_are_found(kind: str, token: str) -> None:
     """In prose, in code and in a shell, without a name that would give it away."""
     for around in ("{}", "use {} here", 'x("{}")', "curl -u {}:", "x={}", "`{}`,", "키는 {}를 써"):

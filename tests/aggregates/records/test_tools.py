@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from aggregates.records.shell import COMMAND_CHARACTERS_MAX, ShellReading, read_command
 from aggregates.records.tools import COMMAND_BYTES_MAX, Changed, changed_lines, tool_effect, tool_input
-from tests.support.tables import lines_of, table
+from tests.support.tables import each_of, lines_of, table
 
 LONG = "".join(f"line {number}\n" for number in range(500))  # too long to be aligned: what differs was replaced
 
@@ -67,7 +67,7 @@ PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
 MESSAGE = "Fix; rm -rf /tmp\n\nCo-Authored-By: A <a@example.test>"
 
 
-@pytest.mark.parametrize(("section", "line"), lines_of(Path(__file__).with_name("commands.txt")))
+@each_of(lines_of(Path(__file__).with_name("commands.txt")))
 def test_what_a_command_is_read_as(section: str, line: str) -> None:
     command, _, paths = line.partition(" => ")
     assert read_command(command) == replace(READINGS[section], reverted=tuple(paths.split()))

@@ -19,7 +19,7 @@ from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, claude, log, logs, span, taken, traces
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 from tests.support.transcripts import call, raw, result, said, user
 
 
@@ -58,7 +58,7 @@ MADE: Mapping[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("agent", "line"), lines_of(Path(__file__).with_name("events.txt")))
+@each_of(lines_of(Path(__file__).with_name("events.txt")))
 def test_what_an_event_tells(agent: str, line: str) -> None:
     told, _, shown = line.partition(" => ")
     event, _, attributes = told.partition(" ")
@@ -325,7 +325,7 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("line", [line for _, line in lines_of(Path(__file__).with_name("outcomes.txt"))])
+@each_of(line for _, line in lines_of(Path(__file__).with_name("outcomes.txt")))
 def test_a_call_ended_as_its_result_says(line: str) -> None:
     """The exit code before the flag, and only where the agent itself puts it."""
     told, _, outcome = line.rpartition(" => ")

@@ -10,7 +10,7 @@ import pytest
 from aggregates.records.record import Point
 from svc_http.bodies import Sent
 from tests.support.otlp import NOW_NANO, NOW_US, claude, counter, log, logs, metrics, pairs, span, taken, traces
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 
 QUIRKS = lines_of(Path(__file__).with_name("quirks.txt"))
 SAID_US = 1_780_000_005_000_000
@@ -80,8 +80,7 @@ def test_a_number_that_cannot_be_used_costs_itself(members: dict[str, Any], plac
     assert f"{place}: it is no number that can be used" in (found.faults.message or "")
 
 
-@pytest.mark.parametrize("line", [line for name, line in QUIRKS if name == "tokens"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@each_of((line, mark) for mark in (b"", b"\xef\xbb\xbf") for name, line in QUIRKS if name == "tokens")
 def test_tokens_however_they_are_written(line: str, mark: bytes) -> None:
     """The record is there in any case; a word in a text is no number, and stays."""
     told, tokens = line.split(" => ")

@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.records.record import OF_SUB_AGENT
 from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 
 AGENT, CHAT, INNER, TOOL = "a" * 16, "b" * 16, "c" * 16, "d" * 16
 USAGE = {
@@ -197,7 +197,7 @@ def test_the_session_of_a_helper_is_an_agents() -> None:
     assert (start.kind, start.source) == ("session_start", OF_SUB_AGENT)
 
 
-@pytest.mark.parametrize(("agent", "line"), lines_of(Path(__file__).with_name("spans.txt")))
+@each_of(lines_of(Path(__file__).with_name("spans.txt")))
 def test_what_a_span_tells(agent: str, line: str) -> None:
     told, _, shown = line.rpartition(" => ")
     found = taken(traces(eval(told, dict(globals())), service="vs-copilot" if agent == "copilot" else agent))

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support import chats, rollouts, transcripts
 from tests.support.imported import exchanges_of
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 from tests.svc.importing import test_claude_code, test_codex_import, test_copilot_import, test_gemini_import
 
 WRITTEN: dict[str, tuple[dict[str, Any], Callable[[list[Any]], bytes], str]] = {
@@ -32,7 +30,7 @@ WRITTEN: dict[str, tuple[dict[str, Any], Callable[[list[Any]], bytes], str]] = {
 """By agent: the names that its lines are made of, what stands around them, and the file."""
 
 
-@pytest.mark.parametrize(("agent", "case"), lines_of(Path(__file__).with_name("exchanges.txt")))
+@each_of(lines_of(Path(__file__).with_name("exchanges.txt")))
 def test_lines_become_exchanges(agent: str, case: str) -> None:
     lines, _, expected = case.rpartition(" => ")
     names, written, file = WRITTEN[agent]

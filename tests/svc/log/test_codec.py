@@ -27,6 +27,7 @@ from svc.log.vault import FileKeys, Keys, Vault, VaultError
 from tests.fuzz.odd import examples, values
 from tests.support.basics import ANA, BEN, MemoryKeys, named, new, passed, prompt
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
+from tests.support.tables import each_of
 
 _LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.BoolType: st.booleans(),
@@ -186,7 +187,7 @@ def test_an_event_of_a_newer_version_is_named() -> None:
         _codec(topics={"thing.happened": _First}).to_domain_event(written)
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@each_of(TOPICS)
 def test_every_version_can_be_reached_from_the_first(topic: str) -> None:
     """Whoever raises a VERSION writes the upcast with it."""
     assert all((topic, version) in UPCASTS for version in range(1, TOPICS[topic].VERSION))
