@@ -4,7 +4,7 @@ A goal counts in the period in which it began, with all its requests.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -89,6 +89,10 @@ class _Goal(NamedTuple):
     models: bytes
 
 
+_Goals = Sequence[tuple[_Goal, Sequence[tuple[str | None, Spent]]]]
+"""Each with what it spent on each model."""
+
+
 class _Sum:
     def __init__(self) -> None:
         self.goals, self.spent = 0, Spent()
@@ -102,17 +106,30 @@ class _Sum:
 
 
 def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
+    (found,) = costs(reader, scope, asked)
+    return found
+
+
+def costs(reader: Reader, scope: Scope, *asked: CostQuery) -> list[Cost]:
+    """The cost of one window in several ways; its goals are read once."""
+    window, projects = asked[0].window, projects_of(reader, scope)
     query = f"SELECT s.started_us, {OUTCOME}, s.agent, s.folder, s.models {started_in()} ORDER BY s.started_us DESC "
-    rows = reader.db.execute(f"{query}LIMIT :limit", bound(scope, asked.window, limit=GOALS_READ_MAX + 1)).fetchall()
+    rows = reader.db.execute(f"{query}LIMIT :limit", bound(scope, window, limit=GOALS_READ_MAX + 1)).fetchall()
     known = len(rows) <= GOALS_READ_MAX
+    goals = [(goal, _spent(goal.models)) for goal in map(_Goal._make, rows if known else ())]
+    return [
+        _cost(goals, projects, each, known, shown(reader, _dearest(reader, scope, each), projects)) for each in asked
+    ]
+
+
+def _cost(goals: _Goals, projects: Projects, asked: CostQuery, known: bool, dearest: Iterable[Goal]) -> Cost:
     total, failed = _Sum(), _Sum()
     groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
     parts: defaultdict[str | None, defaultdict[str | None, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
-    projects = projects_of(reader, scope)
     names: dict[str | None, str] = {each.key: each.name for each in projects.of.values()}
     key_of, part_of = (_keys(each, asked.zone, projects) for each in (asked.by, asked.parts))
-    for goal in map(_Goal._make, rows if known else ()):
-        for number, (model, spent) in enumerate(_spent(goal.models)):
+    for goal, models in goals:
+        for number, (model, spent) in enumerate(models):
             key, is_first = key_of(goal, model), int(number == 0)
             total.goals += is_first
             if goal.outcome in FAILED:
@@ -135,7 +152,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
         total=total.shown_as(CostSums, known=known),
         not_reached=failed.shown_as(CostSums, known=known),
         groups=sorted(told, key=_by_time if asked.by in get_args(CostPeriod) else _by_cost),
-        dearest=list(shown(reader, _dearest(reader, scope, asked), projects)),
+        dearest=list(dearest),
     )
 
 
@@ -159,10 +176,9 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callabl
             return lambda goal, _: start_of(goal.started_us // SLOT_US)
 
 
-def _spent(models: bytes) -> Iterator[tuple[str | None, Spent]]:
+def _spent(models: bytes) -> list[tuple[str | None, Spent]]:
     """What a goal spent on each model."""
-    for each in unpack(models, list[ModelTotals]):
-        yield each.model, Spent.of_model(each)
+    return [(each.model, Spent.of_model(each)) for each in unpack(models, list[ModelTotals])]
 
 
 def _by_time(group: CostPart) -> Any:

@@ -9,6 +9,9 @@ from tests.svc_http.browsing import ANAS, signs_in, words_of
 from tests.svc_http.house import Caller, House
 
 CENT = 10_000_000
+LONG = (
+    "Add a test to src/b.py that opens the file twice, reads from both ends, closes one of them and looks at the other"
+)
 NASTY = "<b>o</b>\u202epus" + "x" * 900
 
 
@@ -18,7 +21,7 @@ def api(house: House, api: Caller) -> Caller:
     signs_in(house)
     log = Log(ANA_SCOPE)
     log.works("a", NOW_US - DAY, "Fix src/parser.py and run pytest", cost_usd_nano=4 * CENT, model=NASTY)
-    log.works("b", NOW_US - DAY + HOUR, "Add a test to src/b.py", cost_usd_nano=CENT, model="opus")
+    log.works("b", NOW_US - DAY + HOUR, LONG, cost_usd_nano=CENT, model="opus")
     log.works("c", NOW_US - DAY + 2 * HOUR, "Add a test to src/c.py", cost_usd_nano=None, model="opus")
     house.has_seen(log)
     house.passes(NOW_US)
@@ -33,6 +36,8 @@ async def test_every_tab_tells_the_same_whole(api: Caller, by: str, stack: str) 
     assert "Cost at least $0.05 Of it on goals not reached or repeated" in text
     assert "Requests with a price 2 of 3" in text
     assert "1 request has no price" in text
+    assert "Add a test to src/b.py that opens the file twice, reads from…" in text, "a title that was cut says so"
+    assert "2 goals" not in text, "the head of the column names what it counts"
     assert f'by={by}&amp;stack={stack}#by" aria-current="true"' in html
     assert not [each for each in ("<b>o", "\u202e", "x" * 200) if each in html]
 

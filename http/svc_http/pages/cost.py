@@ -9,8 +9,7 @@ from markupsafe import Markup
 from quart import Response
 
 from projections import CostBy
-from projections.cost import Cost, CostGroup, CostParts, CostQuery, period_start
-from projections.cost import cost as cost_of
+from projections.cost import Cost, CostGroup, CostParts, CostQuery, costs, period_start
 from projections.scores.throttle import personal_throttle
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
@@ -34,10 +33,10 @@ async def cost(call: BySignIn) -> Response:
     by = chosen("by", call.query.get("by", TABS[0]), TABS)
     stack = chosen("stack", call.query.get("stack", STACKS[0]), STACKS)
     zone, bars = call.own_zone, drawn(asked["period"], call.own_zone)
-    in_time, told, lost = await call.read(
+    asked_of_cost = CostQuery(window, bars.unit, zone, stack, dearest=0), CostQuery(window, by, zone)
+    (in_time, told), lost = await call.read(
         lambda reader, scope: (
-            cost_of(reader, scope, CostQuery(window, bars.unit, zone, stack, dearest=0)),
-            cost_of(reader, scope, CostQuery(window, by, zone)),
+            costs(reader, scope, *asked_of_cost),
             personal_throttle(reader, scope, window, REQUESTS_MAX),
         )
     )

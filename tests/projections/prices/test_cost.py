@@ -9,7 +9,7 @@ import pytest
 from aggregates.times import INSTANT_MAX_US, Window
 from projections import CostBy
 from projections import cost as read
-from projections.cost import Cost, CostParts, CostQuery, CostSums, cost
+from projections.cost import Cost, CostParts, CostQuery, CostSums, cost, costs
 from projections.reader import Reader
 from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, project, reader
 from tests.support.stages import DAY, HOUR
@@ -78,6 +78,16 @@ def test_of_too_many_goals_no_sum_is_told(spent: Reader, monkeypatch: pytest.Mon
     assert (found.is_partial, found.groups) == (True, [])
     assert {getattr(found.total, name) for name in CostSums.__struct_fields__} == {None}
     assert asked(spent, "model", window=Window(MONDAY, MONDAY + DAY)).is_partial is False
+
+
+def test_several_ways_take_one_look_at_the_goals(spent: Reader) -> None:
+    ways = [CostQuery(WEEK, by, UTC, parts, dearest=0) for by, parts in WAYS]
+    looks = list[str]()
+    spent.db.set_trace_callback(looks.append)
+    found = costs(spent, ANA, *ways)
+    spent.db.set_trace_callback(None)
+    assert sum("s.models" in each for each in looks) == 1
+    assert found == [cost(spent, ANA, each) for each in ways]
 
 
 @pytest.mark.parametrize(
