@@ -184,6 +184,23 @@ async def test_who_left_is_listed_and_taken_back_in(house: House, api: Caller, c
     assert again.status == 409
 
 
+@pytest.mark.parametrize(
+    ("came", "back"),
+    [
+        ("http://localhost/administration/people?said=saved", "/administration/people?said=saved"),
+        ("http://evil.example/administration/people", "/"),
+        ("http://localhost//evil.example", "/"),
+        ("", "/"),
+    ],
+)
+async def test_a_refusal_leads_back_to_where_the_button_was(api: Caller, came: str, back: str) -> None:
+    answer = await press(
+        api, f"/administration/people/{member(ANA)}/start", OPERATORS | {"Referer": came, "Accept": "text/html"}
+    )
+    assert (answer.status, b"is a member already" in answer.body) == (409, True)
+    assert f'<a href="{back}">' in answer.body.decode()
+
+
 def _membership(house: House, developer_id: UUID) -> Membership:
     found = house.directory.get(Membership, membership_stream(ACME, developer_id))
     assert found is not None

@@ -8,6 +8,7 @@ from functools import cache
 from hashlib import sha256
 from pkgutil import get_data
 from typing import Any
+from urllib.parse import urlsplit
 
 import jinja2
 import trio
@@ -114,7 +115,8 @@ def redirect(to: str) -> TrioResponse:
 
 
 async def going_on(to: str, title: str = "Going on") -> TrioResponse:
-    return await html("going-on.html", {"to": to, "title": title})
+    message = "Go on by the link, if your browser does not do it by itself."
+    return await html("told.html", {"to": to, "title": title, "message": message, "progress": None, "goes_on": True})
 
 
 async def error_page(service: Service, error: HttpError) -> Response:
@@ -122,9 +124,17 @@ async def error_page(service: Service, error: HttpError) -> Response:
     replay, title = service.replay_status(), words.SAID.titles.get(str(error.status), "Refused")
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
     progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
-    response = await html("error.html", {"title": title, "message": message, "progress": progress}, error.status)
+    shown = {"title": title, "message": message, "progress": progress, "to": _came_from(), "goes_on": False}
+    response = await html("told.html", shown, error.status)
     response.headers.update(error.headers)
     return response
+
+
+def _came_from() -> str:
+    """The page of this server whose link or button led here; the first one where none is known."""
+    came = urlsplit(request.referrer or "")
+    is_here = came.netloc == request.host and came.path.startswith("/") and not came.path.startswith("//")
+    return came._replace(scheme="", netloc="").geturl() if is_here else "/"
 
 
 def rate(of: Tally) -> str:
