@@ -59,7 +59,8 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(records.Developer)}
     keys = [call.service.uses.shown(each) for each in directory.all(records.Key) if not each.revoked]
-    newest = {each.scope: each for each in directory.all(records.Membership)}.values()  # who came back has several
+    of_each = {each.scope: each for each in directory.all(records.Membership)}  # who came back has several
+    newest = sorted(of_each.values(), key=lambda each: each.started_at)
     stays = [each for each in directory.all(records.TeamMembership) if each.active]
     asked = records.forget_requests(directory)
     started = begun(directory, call.service.uses) - {call.by}
