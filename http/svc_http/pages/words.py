@@ -88,13 +88,6 @@ def cost_told(of: Any) -> str:
     return bounded(known if priced or not unpriced else None, (unpriced or 0) + (more or 0), less or 0)
 
 
-def kind(told: object) -> str:
-    """A kind as the API tells it: a class, or a group ("a change"); a dash where it tells none."""
-    if told == "a question":
-        return "question or review"
-    return KINDS.get(told, told.removeprefix("a ")) if isinstance(told, str) else UNKNOWN
-
-
 def kind_shown(intent_class: str, told: str | None) -> str:
     """The class, with a question mark where no more is sure than its group; a dash where there is none."""
     return KINDS.get(intent_class, UNKNOWN) + "?" * (intent_class in KINDS and intent_class != told)
@@ -221,7 +214,6 @@ _PLAIN = (number, tokens, usd, percent, duration, date, clock, counted)
 _OF_TEXTS = (cost_told, kind_shown, outcomes_told, rounding, plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
-    "kind": kind,
     "state": lambda name: STATES.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "next_habit": lambda name: NEXT_HABIT.get(name, name),
