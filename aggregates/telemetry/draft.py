@@ -238,10 +238,11 @@ class SourceEvent(msgspec.Struct):
 
     def told(self, **keys: str | tuple[str, ...]) -> dict[str, Any]:
         """Fields of a record, each by the first of these attributes that is there: names, ids, else counts."""
-        return {
-            field: _READ.get(field, count)(self.attributes, *((told,) if isinstance(told, str) else told))
-            for field, told in keys.items()
-        }
+        found: dict[str, Any] = {}
+        for field, told in keys.items():
+            read = _READ.get(field, count)
+            found[field] = read(self.attributes, told) if isinstance(told, str) else read(self.attributes, *told)
+        return found
 
     def said(self, *keys: str) -> str | None:
         """The first of these attributes, unless the agent blacked it out."""

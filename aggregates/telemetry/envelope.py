@@ -138,19 +138,18 @@ def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple
     whole = _APART.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
     # Every second piece is a string, members' names too, still escaped.
     pieces = whole.split(b'"')
-    written = {each: each for each in pieces[1::2]}
+    written = dict.fromkeys(pieces[1::2])
     strings = _STRINGS.decode(_joined([b"[", b'","'.join(written), b"]"])) if written else []
     plain = dict.fromkeys(chain(strings, beside))
     looked = [*plain]
     dirty = {looked[index]: found for index, found in redact_among(looked).items()}
-    cleaned = {
-        each: msgspec.json.encode(dirty[text].text)[1:-1]
-        for each, text in zip(written, strings, strict=True)
-        if text in dirty
-    }
-    if not cleaned:
+    if not dirty:
         return list(texts), dirty
-    pieces[1::2] = map((written | cleaned).__getitem__, pieces[1::2])
+    cleaned = {
+        each: msgspec.json.encode(dirty[text].text)[1:-1] if text in dirty else each
+        for each, text in zip(written, strings, strict=True)
+    }
+    pieces[1::2] = map(cleaned.__getitem__, pieces[1::2])
     return _joined(pieces).split(_APART), dirty
 
 
