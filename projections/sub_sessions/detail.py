@@ -1,6 +1,7 @@
 """One sub-session in full: its figures, its floor, the files and models of its work; and its prompts."""
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 from uuid import UUID
 
@@ -8,18 +9,22 @@ import msgspec
 
 from aggregates.event import Scope, Span
 from aggregates.judging.rubric import Standing
+from aggregates.prices.prices import Usage
 from aggregates.reading.verdicts import Intent, kind_told
+from aggregates.records.record import TOKEN_KINDS
 from aggregates.scores.grades import Interval, estimate
 from aggregates.times import iso
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
-from projections.prices import Spent
-from projections.reader import Reader, TextRef, bodies
+from projections.facts.rows import newest_book, price_of
+from projections.prices import NANO, Spent
+from projections.reader import Reader, TextRef, bodies, bound
 from projections.sub_sessions import rows as goals
 from projections.sub_sessions.listing import Booleans, SpeedRow
 
 FILES_MAX = 500  # of a sub-session that touched more files, those edited most are shown
+MEDIAN_OF_GOALS = 200
 PAGE_CHARS_MAX = 16 * 1024 * 1024
 """A page whose texts come to more than this ends early: a prompt alone may be megabytes."""
 
@@ -50,6 +55,16 @@ class ModelWork(goals.CostDoubts, frozen=True, kw_only=True):
     cost_usd: float | None
 
 
+class TokenCost(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of tokens of one model, at the list price that held when the goal began."""
+
+    model: str | None
+    kind: str  # as the fields of a turn's `used` are called
+    tokens: int
+    usd_per_million: float
+    share: float  # of what all tokens of the goal come to by list price, 0-1
+
+
 class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
     """A gap of which a person is asked: one goal or two?"""
 
@@ -69,6 +84,8 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     agent_session_ids: list[str]
     files: list[FileShown]  # those edited most first
     models: list[ModelWork]  # those asked most first
+    token_costs: list[TokenCost]  # the dearest first; none where some have no list price
+    median_cost_usd: float | None  # of the developer's newest 200 goals of a known cost
     unsure_gaps: list[UnsureGap]  # where the judge hardly knew whether another goal begins, and nobody said
 
 
@@ -129,8 +146,35 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
             Spent.of_model(each).shown_as(ModelWork, model=each.model, **({} if each.tokens else _UNTOLD))
             for each in asked
         ],
+        token_costs=_token_costs(reader, models, row.started_us),
+        median_cost_usd=_median_cost_usd(reader, scope),
         unsure_gaps=unsure_gaps(reader, row.sub_session_id),
     )
+
+
+def _token_costs(reader: Reader, models: Sequence[ModelTotals], at_us: int) -> list[TokenCost]:
+    book = newest_book(reader.db)
+    taken = [(each.model, kind, tokens) for each in models for kind in TOKEN_KINDS if (tokens := getattr(each, kind))]
+    none = dict.fromkeys((*TOKEN_KINDS, "cache_write_1h_tokens"), 0)
+    ones = (msgspec.convert(none | {kind: 1}, Usage) for _, kind, _ in taken)
+    prices = [price_of(book, model, at_us, one) for (model, *_), one in zip(taken, ones, strict=True)]
+    rates = [price.cost_usd_nano for price in prices if price is not None]
+    whole = sum(rate * tokens for rate, (*_, tokens) in zip(rates, taken, strict=False))
+    if len(rates) < len(taken) or not whole:
+        return []
+    found = [
+        TokenCost(model=model, kind=kind, tokens=tokens, usd_per_million=rate / 1_000, share=rate * tokens / whole)
+        for rate, (model, kind, tokens) in zip(rates, taken, strict=True)
+    ]
+    return sorted(found, key=lambda each: -each.share)
+
+
+def _median_cost_usd(reader: Reader, scope: Scope) -> float | None:
+    known = "AND s.requests AND NOT s.unpriced_requests ORDER BY s.started_us DESC LIMIT :limit"
+    costs = reader.db.execute(
+        f"SELECT s.cost_usd_nano {goals.owned()}{known}", bound(scope, limit=MEDIAN_OF_GOALS)
+    ).fetchall()
+    return median(nano for (nano,) in costs) / NANO if costs else None
 
 
 def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:

@@ -42,6 +42,7 @@ class TurnMarks(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     ended_at: str
     duration_seconds: float
+    cost_usd: float | None  # None where a request has no price, or none was seen
     marks: list[str]  # what happened in it, in order; of the same in a row one
     is_answered: bool
 
@@ -100,19 +101,21 @@ def goal_turns(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, o
         score_v3_sub_session_id=str(current),
         total_turns=len(judged),
         used=used([usage for each in judged for usage in each.body.usage]),
-        course=[TurnMarks(**_in_short(number, each.turn)) for number, each in enumerate(judged[:COURSE_MAX], 1)],
+        course=[TurnMarks(**_in_short(number, each)) for number, each in enumerate(judged[:COURSE_MAX], 1)],
         course_not_shown=max(len(judged) - COURSE_MAX, 0),
         turns=shown,
         next_offset=end if end < len(judged) else None,
     )
 
 
-def _in_short(number: int, turn: Turn) -> dict[str, Any]:
+def _in_short(number: int, judged: JudgedTurn) -> dict[str, Any]:
+    turn = judged.turn
     return {
         "number": number,
         "started_at": iso(turn.started_us),
         "ended_at": iso(turn.last_activity_us),
         "duration_seconds": (turn.last_activity_us - turn.started_us) / US_PER_SECOND,
+        "cost_usd": used(judged.body.usage).cost_usd,
         "marks": [MARKS["told"][mark] for mark in turn.work.marks if mark in MARKS["told"]],
         "is_answered": turn.answered,
     }
@@ -145,7 +148,7 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
         )
         tools.append(call)
     return GoalTurn(
-        **_in_short(number, turn),
+        **_in_short(number, judged),
         prompt_id=prompt_id(turn),
         prompt_text=None if prompt is None else texts[prompt],
         response_text=None if response is None else texts[response],

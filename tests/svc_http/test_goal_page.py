@@ -162,6 +162,9 @@ async def test_a_goal_at_a_glance(house: House, api: Caller) -> None:
     told = (await api.get(f"/v1/score_v3/sub-sessions/{goal[7:]}/turns", bearer())).json
     used = told["used"]
     assert f"{used['input_tokens']} tokens in, {used['output_tokens']} out, 0 from the cache, 0 into it" in text
+    detail = (await api.get(f"/v1/score_v3/sub-sessions/{goal[7:]}", bearer())).json
+    dearest = f"Dearest: turn 1 , ${told['course'][0]['cost_usd']:.2f}"
+    assert f"your median goal: ${detail['median_cost_usd']:.2f}. {dearest}" in text
     assert used["input_tokens"] == sum(each["used"]["input_tokens"] for each in told["turns"]) == 200
     assert "reached its goal" in text
     assert "1 change in 1 file · 2 tools · 1 check" in text
@@ -258,6 +261,7 @@ async def test_an_ok_that_is_no_answer_is_named_where_nobody_can_tell(house: Hou
 
 def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -> None:
     marks: dict[str, Any] = {
+        "cost_usd": None,
         "started_at": "2026-01-01T09:00:00Z",
         "ended_at": "2026-01-01T09:00:00Z",
         "is_answered": True,

@@ -77,6 +77,8 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     shown = await beside(call.body.cpu, characters, work)
     asked = carried(call.query, CARRIED) | ({"all": "1"} if "all" in call.query else {})
     link = link_of(asked, f"/goals/{row.sub_session_id}")
+    course = told.course if told.total_turns > 1 else ()
+    dearest = max(course, key=lambda each: each.cost_usd or 0, default=None)
     return await call.show(
         "goal.html",
         row=row,
@@ -84,6 +86,8 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         explained=explained,
         goal_id=row.sub_session_id,
         told=told,
+        dearest=dearest,
+        dearest_at="" if dearest is None else _place(link, number, dearest.number),
         course=charts.course(told, partial(_place, link, number), call.own_zone),
         asked=asked,
         link=link,

@@ -7,16 +7,19 @@ import msgspec
 import pytest
 
 from aggregates.ids import turn_id_from_capture
+from aggregates.prices.prices import PriceBook
 from aggregates.times import Window, iso
 from projections import Sort
+from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader
 from projections.scores.score import newest_at
+from projections.sub_sessions import detail, turns
 from projections.sub_sessions import goals as listing_of
-from projections.sub_sessions import turns
 from projections.sub_sessions.detail import FileShown
 from projections.sub_sessions.goals import Cursor, Goals, Order
 from projections.sub_sessions.rows import begun_by, find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
+from tests.support.catalogs import list_rate, lookup, rate, snapshot
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
@@ -226,3 +229,20 @@ def test_a_page_of_turns_tells_what_it_leaves_out(monkeypatch: pytest.MonkeyPatc
     turn = told.turns[0]
     assert (len(turn.tools), turn.tools_not_shown, len(turn.files), turn.files_not_shown) == (3, 2, 2, 3)
     assert (turn.tool_calls, turn.changes) == (5, 5)
+
+
+def test_what_each_kind_of_tokens_costs_by_list_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dearest first; nothing is told where some have no price, or nobody named a model."""
+    book = PriceBook(snapshot(lookup("m", list_rates=[list_rate(rate=rate(10))])))
+    monkeypatch.setattr(detail, "newest_book", lambda _: book)
+    known = ModelTotals("m", requests=1, input_tokens=1_000, output_tokens=100, cache_read_tokens=100_000)
+    views = reader(project(()), ())
+    told = detail._token_costs(views, [known], MONDAY)
+    assert [(each.kind, each.usd_per_million, round(1_150 * each.share)) for each in told] == [
+        ("cache_read_tokens", 1, 1_000),
+        ("input_tokens", 10, 100),
+        ("output_tokens", 50, 50),
+    ]
+    for name in ("unlisted", None):
+        unknown = ModelTotals(name, requests=1, input_tokens=1)
+        assert detail._token_costs(views, [known, unknown], MONDAY) == []
