@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.house import Running
+from tests.browser.house import Running, come_in, serving
 
 AXE = (Path(__file__).parent / "axe-4.14.1.min.js").read_text(encoding="utf-8")
 OPEN_PAGES = ["/sign-in", "/nothing-is-here"]
@@ -94,22 +94,26 @@ def test_a_link_to_what_is_folded_opens_the_fold(page: Page, path: str, link: st
     expect(page.get_by_text(told)).to_be_visible()
 
 
-def test_a_membership_ends_and_begins_again_by_a_question_each(running: Running, page: Page) -> None:
+def test_a_membership_ends_and_begins_again_by_a_question_each(browser: Browser) -> None:
     """Without the question open, no button is there to press by mistake."""
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto("/administration/people")
-    page.get_by_label("Name", exact=True).fill("Dana")
-    page.get_by_role("button", name="Make a sign-in link").last.click()
-    page.locator("summary", has_text="Change Dana").click()
-    end = page.get_by_role("button", name="End the membership of Dana")
-    expect(end).to_be_hidden()
-    page.locator("summary", has_text="End the membership of Dana").click()
-    end.click()
-    expect(page.get_by_role("status")).to_contain_text("The membership of Dana has ended")
-    page.locator("summary", has_text="1 ended membership").click()
-    page.get_by_role("button", name="Take back in Dana").click()
-    expect(page.get_by_role("status")).to_contain_text("Dana is a member again")
-    expect(page.locator("summary", has_text="Change Dana")).to_be_visible()
+    with serving() as fresh:
+        context = browser.new_context(base_url=fresh.api, viewport={"width": 390, "height": 844})
+        page = context.new_page()
+        come_in(page, fresh.link)
+        page.goto("/administration/people")
+        page.get_by_label("Name", exact=True).fill("Dana")
+        page.get_by_role("button", name="Make a sign-in link").last.click()
+        page.locator("summary", has_text="Change Dana").click()
+        end = page.get_by_role("button", name="End the membership of Dana")
+        expect(end).to_be_hidden()
+        page.locator("summary", has_text="End the membership of Dana").click()
+        end.click()
+        expect(page.get_by_role("status")).to_contain_text("The membership of Dana has ended")
+        page.locator("summary", has_text="1 ended membership").click()
+        page.get_by_role("button", name="Take back in Dana").click()
+        expect(page.get_by_role("status")).to_contain_text("Dana is a member again")
+        expect(page.locator("summary", has_text="Change Dana")).to_be_visible()
+        context.close()
 
 
 NOTES_STOPS = """stops = []; addEventListener('focusin', ({target: it}) =>
