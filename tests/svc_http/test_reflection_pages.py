@@ -221,6 +221,7 @@ async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api:
         assert (said in home, said in told) == (True, True), said
     assert "missed most often: a prompt that asks for a check" in home
     assert "What to practise A prompt that asks for a check" in told
+    assert "All 8 goals" in told, "however many of them are listed"
     shares = re.findall(r"about \d+ % of \d+ prompts?", habits.partition("Shown")[2])
     assert (len(shares), re.findall(r"about \d+ % of \d+ prompts?", told)) == (6, shares)
 
