@@ -14,7 +14,7 @@ from aggregates.ids import attempt_stream, operation_stream, overrides_stream, p
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
 from tests.support.basics import ACME, ANA, BEN, NOW_US, OTHER, named, why
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 EVENT = named("client event")
 PROMPT_ID = prompt_stream(ANA, EVENT)
@@ -216,8 +216,7 @@ def test_operation_ids_of_two_developers_do_not_meet() -> None:
 _REVISION, _KIND = "cost_catalog_revision", "cost_kind"
 
 
-@pytest.mark.parametrize(
-    ("first", "retry", "filled"),
+@each_of(
     [
         ({}, {_REVISION: 7, _KIND: "reported"}, (7, "reported")),
         ({}, {_REVISION: 7}, (7, None)),
@@ -227,7 +226,7 @@ _REVISION, _KIND = "cost_catalog_revision", "cost_kind"
         ({_REVISION: 7, _KIND: "reported"}, {_REVISION: 8, _KIND: "other"}, None),
         ({_REVISION: 7, _KIND: "reported"}, {}, None),
         ({}, {}, None),
-    ],
+    ]
 )
 def test_an_identical_retry_fills_only_the_provenance_that_is_missing(
     first: dict[str, object], retry: dict[str, object], filled: tuple[int | None, str | None] | None
@@ -281,7 +280,7 @@ def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> 
     assert answered.input_tokens is None
 
 
-@pytest.mark.parametrize(("summary", "kept"), [(None, None), ("to eve@acme.example", Words("to [REDACTED:email]"))])
+@each_of([(None, None), ("to eve@acme.example", Words("to [REDACTED:email]"))])
 def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Words | None) -> None:
     """A summary that was not sent stays as it was."""
     edited = replace(TITLE, title="for ana@acme.example", summary=summary)
@@ -294,8 +293,7 @@ def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Word
 _SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"))
 
 
-@pytest.mark.parametrize(
-    ("command", "touched", "required"),
+@each_of(
     [
         (PROMPT, (PROMPT_ID, *_SESSION_STREAMS), ()),
         (READ_ANEW, (SECOND_ID, PROMPT_ID, *_SESSION_STREAMS), (PROMPT_ID,)),
@@ -303,7 +301,7 @@ _SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"
         (UNNAMED, (PROMPT_ID,), (PROMPT_ID,)),
         (TITLE, (overrides_stream(ANA),), (overrides_stream(ANA),)),
         (SETUP, (overrides_stream(ANA),), (overrides_stream(ANA),)),
-    ],
+    ]
 )
 def test_each_command_names_the_streams_it_rests_on(
     command: AnyCommand, touched: tuple[UUID, ...], required: tuple[UUID, ...]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggregates import times
 from aggregates.times import Dates, Pair, Period, Window, iso, parse_instant
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 _NOON_US = 1_785_585_600_000_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -40,35 +40,33 @@ def test_what_is_no_time_or_out_of_bounds_is_refused(text: str) -> None:
         parse_instant(text)
 
 
-@pytest.mark.parametrize(
-    ("instant_us", "text"),
+@each_of(
     [
         (0, "1970-01-01T00:00:00Z"),
         (_NOON_US, "2026-08-01T12:00:00Z"),
         (_NOON_US + 1, "2026-08-01T12:00:00.000001Z"),
         (_NOON_US + 500_000, "2026-08-01T12:00:00.500Z"),
-    ],
+    ]
 )
 def test_instants_are_written_in_utc_with_z(instant_us: int, text: str) -> None:
     assert iso(instant_us) == text
     assert parse_instant(text) == instant_us
 
 
-@pytest.mark.parametrize("text", ["20260801", "2026-W31-6", "2026-08-01T00:00:00", "1969-12-31", "9999-01-01", "x"])
+@each_of(["20260801", "2026-W31-6", "2026-08-01T00:00:00", "1969-12-31", "9999-01-01", "x"])
 def test_only_one_spelling_is_a_bare_date(text: str) -> None:
     """Dates of years that no capture can have are none either."""
     assert times.bare_date(text) is None
     assert times.bare_date("2026-08-01") == date(2026, 8, 1)
 
 
-@pytest.mark.parametrize(
-    ("zone", "day", "instant"),
+@each_of(
     [
         ("Europe/Berlin", date(2026, 3, 29), "2026-03-28T23:00:00Z"),
         ("Europe/Berlin", date(2026, 3, 30), "2026-03-29T22:00:00Z"),
         ("Africa/Cairo", date(2026, 4, 24), "2026-04-23T22:00:00Z"),  # 00:00 is skipped to 01:00
         ("America/Havana", date(2026, 11, 1), "2026-11-01T04:00:00Z"),  # 01:00 falls back to 00:00: the first one
-    ],
+    ]
 )
 def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, instant: str) -> None:
     """Also where midnight is skipped, or happens twice."""
@@ -104,15 +102,14 @@ def test_windows_follow_the_local_calendar(told: str, edges: str) -> None:
     assert windows[-1].start_us <= parse_instant(now) < windows[-1].end_us
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "expected"),
+@each_of(
     [
         (None, None, ("2026-07-04T12:00:00Z", "2026-08-01T12:00:00Z")),
         ("2026-07-01", "2026-07-02", ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
         ("2026-03-29", "2026-03-29", ("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z")),
         ("2026-07-01T00:00:00", "2026-07-01T01:00:00Z", ("2026-07-01T00:00:00Z", "2026-07-01T01:00:00Z")),
         ("2026-07-01T02:00:00+02:00", "2026-07-01", ("2026-07-01T00:00:00Z", "2026-07-01T22:00:00Z")),
-    ],
+    ]
 )
 def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
     start: str | None, end: str | None, expected: tuple[str, str]
@@ -122,7 +119,7 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
-@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"])
+@each_of(["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"])
 def test_a_zone_is_named_as_the_tz_database_names_it(name: str) -> None:
     assert times.zone_named(name).key == name
 
@@ -141,8 +138,7 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
         times.zone_named(name)
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "word"),
+@each_of(
     [
         ("2026-07-01", None, "together"),
         (None, "2026-07-01", "together"),
@@ -150,7 +146,7 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
         ("2026-07-01", "9999-12-31", "to must be"),
         ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z", "after"),
         ("2026-07-02", "2026-07-01", "after"),
-    ],
+    ]
 )
 def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
     with pytest.raises(ValueError, match=word):
@@ -162,14 +158,13 @@ FIRST, SECOND = date(2026, 7, 1), date(2026, 7, 2)
 Asked = tuple[Pair, date | None, Dates]
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
+@each_of(
     [
         ((NO_PAIR, None, NO_PAIR), ("2026-07-31T22:00:00Z", "2026-08-01T22:00:00Z")),
         ((NO_PAIR, FIRST, NO_PAIR), ("2026-06-30T22:00:00Z", "2026-07-01T22:00:00Z")),
         ((NO_PAIR, None, (FIRST, SECOND)), ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
         (((0, 1_000_000), None, NO_PAIR), ("1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z")),
-    ],
+    ]
 )
 def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, str]) -> None:
     """Microseconds are taken as they are; dates are days of the zone; nothing means today."""
@@ -177,8 +172,7 @@ def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, s
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
-@pytest.mark.parametrize(
-    ("asked", "why"),
+@each_of(
     [
         (((1, None), None, NO_PAIR), "go together"),
         (((None, 1), None, NO_PAIR), "go together"),
@@ -189,7 +183,7 @@ def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, s
         ((NO_PAIR, FIRST, (FIRST, None)), "not two of them"),
         ((NO_PAIR, None, (FIRST, None)), "go together"),
         ((NO_PAIR, None, (SECOND, FIRST)), "to_date must lie after from_date"),
-    ],
+    ]
 )
 def test_days_named_wrongly_are_refused(asked: Asked, why: str) -> None:
     with pytest.raises(ValueError, match=why):
@@ -204,13 +198,12 @@ def starts(window: Window, period: Period, zone: ZoneInfo = BERLIN) -> list[str]
     return [iso(each.start_us) for each in times.buckets(window, period, zone)]
 
 
-@pytest.mark.parametrize(
-    ("period", "expected"),
+@each_of(
     [
         ("day", ["2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z", "2026-03-30T22:00:00Z"]),
         ("week", ["2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"]),
         ("month", ["2026-02-28T23:00:00Z"]),
-    ],
+    ]
 )
 def test_whole_periods_of_the_zone(period: Period, expected: list[str]) -> None:
     """Over the night in which clocks change; the first may begin before the range."""

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import msgspec
 
 from aggregates.ids import membership_stream, sign_in_stream
 from aggregates.people import acts
-from aggregates.people.directory import Record
 from aggregates.people.entry import Account, NotProven
 from aggregates.prices.catalog import PublishCatalog, Served
 from svc_http.app import build_api, build_intake
@@ -285,9 +284,9 @@ class World:
         self.ids = self.ids._replace(**{name: str(each) for name, each in made.items()})
 
     def state(self) -> tuple[object, ...]:
-        """The place in the log, who is who, and what else a request may begin."""
-        people = msgspec.json.encode([self.house.directory.all(kind) for kind in get_args(Record)])
-        return len(self.house.events), people, self.house.replay, len(self.house.filling), len(self.house.operators)
+        """The place in the log, how often people were changed, and what else a request may begin."""
+        house = self.house
+        return len(house.events), len(house.administered), house.replay, len(house.filling), len(house.operators)
 
     def markers(self) -> set[str]:
         """What tells of the developer: ids and words."""

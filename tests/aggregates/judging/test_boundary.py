@@ -24,7 +24,7 @@ from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
 from tests.support.stages import HOUR, MINUTE, SECOND, SPAN, prompt, response, turn, turn_at, worked
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -77,8 +77,7 @@ def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, after_co
     assert topic_shift(arc, later, model, after_commit=True).shift is after_commit
 
 
-@pytest.mark.parametrize(
-    ("logit", "even", "shift", "sure"),
+@each_of(
     [
         (0, 0, False, 0.5),
         (1_000, 0, True, 0.731),
@@ -90,7 +89,7 @@ def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, after_co
         (1, -1_386, True, 0.2),
         (0, -1_386, False, 0.8),
         (1_386, -1_386, True, 0.5),
-    ],
+    ]
 )
 def test_sureness_is_the_chance_of_what_is_said(logit: int, even: int, shift: bool, sure: float) -> None:
     """Where the cut lies at a chance of .2, a gap that is taken for a boundary may well be none."""
@@ -98,9 +97,7 @@ def test_sureness_is_the_chance_of_what_is_said(logit: int, even: int, shift: bo
     assert (verdict.shift, verdict.confidence) == (shift, sure)
 
 
-@pytest.mark.parametrize(
-    ("chance", "unsure"), [(0.02, False), (0.1, False), (0.11, True), (0.3, True), (0.51, True), (0.9, True)]
-)
+@each_of([(0.02, False), (0.1, False), (0.11, True), (0.3, True), (0.51, True), (0.9, True)])
 def test_a_gap_is_unsure_from_the_bound_on(chance: float, unsure: bool) -> None:
     """On both sides of the cut, which lies at .2. A boundary is never sure: too many are none."""
     logit = math.log(chance / (1 - chance)) - math.log(0.25)
@@ -239,13 +236,12 @@ def test_a_plain_turn_shows_nothing_and_so_does_one_that_was_not_captured() -> N
 TIES = ("picks from a list", "links back at once", "rates a severity", "pastes a failure", "passes on a comment")
 
 
-@pytest.mark.parametrize(
-    ("flag", "signals"),
+@each_of(
     [
         *(("has report", ["says what is wrong"]), ("path", ["names a file"]), ("words over 6", ["over 6 words"])),
         *((opening, [opening]) for opening in OPENS),
         *((opening, []) for opening in TIES),
-    ],
+    ]
 )
 def test_what_the_prompt_says_is_a_signal(flag: str, signals: list[str]) -> None:
     """Other openings only tie it to what came before."""
@@ -271,7 +267,7 @@ def test_new_words_are_counted(topic: str, known: str, count: int, by: str) -> N
     assert [name for name in found if name in told] == list(told[:count])
 
 
-@pytest.mark.parametrize(("turns_between", "new"), [(5, False), (6, True)])
+@each_of([(5, False), (6, True)])
 def test_words_of_six_turns_are_remembered(turns_between: int, new: bool) -> None:
     """Older ones are new again."""
     between = [turn_at(n + 1, PLAIN, answer=response()) for n in range(turns_between)]
@@ -296,9 +292,7 @@ def test_the_share_of_known_words_is_smoothed(said: str, answer: str | None, kno
     assert before == [f"under {most} % of its words are of the turn before" for most in of]
 
 
-@pytest.mark.parametrize(
-    ("known", "of"), [(word(5), []), (word(4), [40]), (word(3), [40, 30]), (word(2), [40, 30]), ("", [40, 30])]
-)
+@each_of([(word(5), []), (word(4), [40]), (word(3), [40, 30]), (word(2), [40, 30]), ("", [40, 30])])
 def test_words_of_earlier_turns_count_apart(known: str, of: list[int]) -> None:
     arc = OpenArc([turn_at(0, prompt(topic=known)), ANSWERED])
     found = boundary_signals(arc, turn_at(1, prompt(topic=word(10))))
@@ -316,15 +310,14 @@ def test_an_answer_in_other_words_is_a_signal() -> None:
     assert NEW_ANSWER not in shown(PLAIN, before, answer=response(word(7)))
 
 
-@pytest.mark.parametrize(
-    ("flags", "opens", "signals"),
+@each_of(
     [
         ((), (), []),
         (("words over 3",), (), ["fresh, and points back at nothing"]),
         ((), ("leans on what was said",), []),
         (("begins:question",), ("leans on what was said",), ["fresh, and asks a question"]),
         ((), ("leans on what was said", "wants or reports something"), ["fresh, and asks for something"]),
-    ],
+    ]
 )
 def test_a_prompt_of_unknown_words_is_fresh(flags: tuple[str, ...], opens: tuple[str, ...], signals: list[str]) -> None:
     """One of seven counts as known; of six, more than fifteen in a hundred."""
@@ -453,8 +446,7 @@ def apart(said: PromptReading, *before: Turn, after_us: int = 2 * HOUR) -> list[
     return [signal for signal in shown(said, *before, after_us=after_us) if signal.startswith("stands apart")]
 
 
-@pytest.mark.parametrize(
-    ("said", "stands"),
+@each_of(
     [
         (prompt(topic=word(3)), True),
         *((prompt(opens=(each,), topic=word(3)), False) for each in ("picks from a list", "goes back")),
@@ -464,7 +456,7 @@ def apart(said: PromptReading, *before: Turn, after_us: int = 2 * HOUR) -> list[
         *((prompt(each, topic=word(3)), False) for each in ("no own words", "bare paste")),
         *((prompt(each, topic=word(3)), False) for each in ("phrase:correcting", "phrase:failing")),
         (prompt("phrase:accepting", topic=word(3)), True),
-    ],
+    ]
 )
 def test_what_ties_a_prompt_to_the_work_keeps_it_from_standing_apart(said: PromptReading, stands: bool) -> None:
     """An opening that binds, a bare paste, a complaint."""

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-import pytest
 from msgspec.structs import replace
 
 from aggregates.judging.outcome import (
@@ -42,7 +41,7 @@ from aggregates.judging.rubric import JudgeAnswered, answered_outcome
 from aggregates.reading.verdicts import Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
 from tests.support.stages import turn
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 NEXT_GOAL = turn("Add a chart to the weekly report page", place=9)
 THANKS = turn("Great, it works now, thank you!", place=8)
@@ -161,8 +160,7 @@ def test_a_bare_go_ahead_after_a_question_accepts_nothing() -> None:
 EVENLY = OutcomeModel(0, -500, {**dict.fromkeys(SPEAKS_FOR, 1_000), **dict.fromkeys(SPEAKS_AGAINST, -1_000)})
 
 
-@pytest.mark.parametrize(
-    ("pieces", "silent", "chance"),
+@each_of(
     [
         ([], False, 0.5),
         ([], True, 0.378),
@@ -171,7 +169,7 @@ EVENLY = OutcomeModel(0, -500, {**dict.fromkeys(SPEAKS_FOR, 1_000), **dict.fromk
         ([CHANGED] * 9, False, 0.98),
         ([OPEN_FAILURE] * 9, False, 0.02),
         (["something else"], False, 0.5),
-    ],
+    ]
 )
 def test_weights_add_up_to_a_chance(pieces: list[str], silent: bool, chance: float) -> None:
     """Never surer than .98, either way."""

@@ -25,6 +25,7 @@ from aggregates.reading.verdicts import (
 )
 from aggregates.scores.prompt_grade import grade_text
 from tests.support.stages import DIGESTER, turn
+from tests.support.tables import each_of
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
 WORDS = (
@@ -48,7 +49,7 @@ def judge(text: str) -> Rubric:
     return judge_prompt(read_prompt(text, DIGESTER), None)
 
 
-@pytest.mark.parametrize("text", ["ok", "/compact", "!ls -l", "yes, go ahead"])
+@each_of(["ok", "/compact", "!ls -l", "yes, go ahead"])
 def test_a_navigating_prompt_is_skipped(text: str) -> None:
     assert judge(text) == Rubric("skipped")
 
@@ -58,8 +59,7 @@ def test_the_judge_abstains_where_its_signals_do_not_hold() -> None:
     assert judge("[Image #5]") == Rubric("unclassified")
 
 
-@pytest.mark.parametrize(
-    ("text", "intent"),
+@each_of(
     [
         ("How does the cache work?", "question"),
         ("Why does the upload to /api/files time out for large files?", "investigation"),
@@ -69,7 +69,7 @@ def test_the_judge_abstains_where_its_signals_do_not_hold() -> None:
         ("It still doesn't work, I get the same error", "bug_fix"),
         ("Add support for signing in with a passkey", "feature"),
         ("Extract the duplicated validation logic into a shared helper class", "refactor"),
-    ],
+    ]
 )
 def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -> None:
     """Close to prompts it was trained on, some the same: this guards the wiring, and is no measure of the judge."""
@@ -100,8 +100,7 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
     return found.what, None if found.span is None else text[found.span.start : found.span.end]
 
 
-@pytest.mark.parametrize(
-    ("intent", "name", "text", "words"),
+@each_of(
     [
         ("small_change", "verification_requested", "Fix it. See that the suite passes", "See that the suite passes"),
         ("bug_fix", "scope_bounded", "It fails in src/auth.py", "src/auth.py"),
@@ -109,7 +108,7 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
         ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
         ("feature", "plan_first", "A design, then the code", "A design, then the code"),
         ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
-    ],
+    ]
 )
 def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     intent: Intent, name: BooleanName, text: str, words: str
@@ -121,8 +120,7 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     assert (" found " in what, quoted) == (True, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "quoted"),
+@each_of(
     [
         # no mere ending, thing, fence or word in capitals, and no command that the prompt begins with
         ("references_concrete", "Write a short `.md` note on `src/fonts.js` and the fonts folder", "`src/fonts.js`"),
@@ -164,7 +162,7 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
         ),
         ("references_concrete", "Link this commit to the session? [Y/n]", None),
         ("context_sufficient", "I want it red, because of the fair", None),
-    ],
+    ]
 )
 def test_the_most_telling_words_are_quoted(name: BooleanName, text: str, quoted: str | None) -> None:
     assert said_of(text, "feature", name, BOOLEANS)[1] == quoted

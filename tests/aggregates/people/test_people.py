@@ -14,6 +14,7 @@ from aggregates.people.decide import decide_people
 from aggregates.people.directory import Directory
 from aggregates.times import iso
 from tests.support.basics import ACME, ANA, BEN, EVE, NOW_US, OTHER, carry_out, company, issue, key_of, named, why
+from tests.support.tables import each_of
 
 _TEAM, _STAY = named("team"), named("stay")
 _ANA_SCOPE, _ANAS_KEY = Scope(ACME, ANA), key_of("ana")
@@ -165,13 +166,12 @@ _REFUSED_OF_A_TEAM: list[tuple[acts.PeopleAct, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("directory", "command", "says"),
+@each_of(
     [
         *((company(), *each) for each in _REFUSED),
         *((_with_team(), *each) for each in _REFUSED_OF_A_TEAM),
         (_without_ana(), acts.ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"), "conflict: "),
-    ],
+    ]
 )
 def test_what_cannot_be_is_refused_with_a_reason_and_without_events(
     directory: Directory, command: acts.PeopleAct, says: str
@@ -198,14 +198,13 @@ def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
     assert again.active
 
 
-@pytest.mark.parametrize(
-    ("stored", "sent"),
+@each_of(
     [
         ("kim@straße.example", "kim@straße.example"),
         ("kim@straße.example", "kim@strasse.example"),
         ("\N{KELVIN SIGN}im@example.com", "kim@example.com"),
         ("kim@example.com", "\N{KELVIN SIGN}im@example.com"),
-    ],
+    ]
 )
 def test_an_address_that_is_not_ascii_lets_nobody_in(stored: str, sent: str) -> None:
     """An older version took one; not even whoever bears the very same comes in by it."""

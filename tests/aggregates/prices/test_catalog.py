@@ -27,6 +27,7 @@ from aggregates.prices.catalog import (
 )
 from aggregates.times import INSTANT_MAX_US
 from tests.support.catalogs import CHANGE, changing_lookup, document, list_rate, lookup, lookups, rate, snapshot
+from tests.support.tables import each_of
 
 UNKNOWN_MODEL = {"status": "unknown"}
 AMBIGUOUS = {"status": "ambiguous"}
@@ -88,7 +89,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "fault", "place"), FAULTS)
+@each_of(FAULTS)
 def test_a_fault_is_named_with_its_place(entry: dict[str, Any], fault: str, place: str) -> None:
     """The sentence says which member of which entry breaks which rule."""
     with pytest.raises(msgspec.ValidationError) as refused:
@@ -202,7 +203,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "why"), REFUSED)
+@each_of(REFUSED)
 def test_a_faulty_document_changes_nothing(fields: dict[str, Any], why: str) -> None:
     facts, reply = publish(CatalogDocument(**{"exact_lookups": lookups(lookup("new"))} | fields))
     assert facts == ()
@@ -238,7 +239,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], Reason, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("order", "reason", "why"), IMPOSSIBLE)
+@each_of(IMPOSSIBLE)
 def test_an_order_that_makes_no_sense_is_refused(order: dict[str, Any], reason: Reason, why: str) -> None:
     facts, reply = reprice(**order)
     assert facts == ()

@@ -15,7 +15,7 @@ from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 BEFORE_US, AFTER_US = parse_instant(CHANGE) - 1, parse_instant(CHANGE)
 UNDETERMINED: dict[str, Any] = {"model": {"status": "ambiguous"}, "list_rates": []}
@@ -305,7 +305,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("reported", "listed"), NAMES)
+@each_of(NAMES)
 def test_a_decorated_id_is_found(reported: str, listed: str) -> None:
     """As agents, gateways and clouds write it; an id that is listed itself comes before a plainer one."""
     found = DECORATED.lookup(reported)

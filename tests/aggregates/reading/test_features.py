@@ -8,7 +8,6 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +25,7 @@ from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
 from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.stages import DIGESTER
+from tests.support.tables import each_of
 
 RUBRIC = Path(verdicts.__file__).with_name("rubric.json")
 PIECES = st.sampled_from(
@@ -122,8 +122,7 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first", "findable"}
 
 
-@pytest.mark.parametrize(
-    ("text", "most"),
+@each_of(
     [
         ("Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON.", "src/parser.py:12"),
         ("when installing, add `source ~/.zshrc` before it", "`source ~/.zshrc`"),
@@ -133,7 +132,7 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
         ("Here's a secret: [REDACTED:token] haha", None),
         ("I liked the JWT", None),
         ("/commit all of it", None),
-    ],
+    ]
 )
 def test_what_can_be_found_is_no_product_no_secret_and_no_word_in_capitals(text: str, most: str | None) -> None:
     """A reference is said surely, and quoted, only where one stands."""

@@ -48,8 +48,7 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
     assert reading.characters == len(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each_of(
     [
         ("修复吧", "short"),
         ("/compact", "command"),
@@ -63,15 +62,14 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("ok, but why is the build red?", None),
         ("yeah that would be great", "acknowledgement"),
         ("yes, that would break the build, keep the lock", None),
-    ],
+    ]
 )
 def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> None:
     """Under ten characters, commands, shell pass-through, bare acknowledgements."""
     assert read_prompt(text, DIGESTER).navigational == why
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
+@each_of(
     [
         ("/heavy /forge I would like to add an option to the parser", "add an option to the parser"),
         ("/security:review all of phase 14", "/security:review all of phase 14"),
@@ -98,7 +96,7 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
             "investigate [https://example.com/discussions/1061/more](https://example.com/discussions/1061/more)",
             "investigate [https://example.com/discussions/1061/more]",
         ),
-    ],
+    ]
 )
 def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str) -> None:
     """Commands, pictures and thanks, unless nothing follows; a line is cut between words, and through no link."""
@@ -120,15 +118,14 @@ def test_the_same_word_has_the_same_digest_and_no_words_are_kept() -> None:
     assert "parser" not in repr(one).lower()
 
 
-@pytest.mark.parametrize(
-    ("text", "accepts", "corrects", "fails", "undoes"),
+@each_of(
     [
         ("Great, it works now. Thank you!", True, False, False, False),
         ("No, that's not what I meant", False, True, False, False),
         ("It still fails with the same error", False, False, True, False),
         ("Please undo the last change", False, False, False, True),
         ("Add a button to the page", False, False, False, False),
-    ],
+    ]
 )
 def test_reactions_to_the_work_before_are_told_apart(
     text: str, accepts: bool, corrects: bool, fails: bool, undoes: bool
@@ -139,8 +136,7 @@ def test_reactions_to_the_work_before_are_told_apart(
     assert said == (accepts, corrects, fails, undoes)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@each_of(
     [
         ("The importer has started now and is running.", True),
         ("I put it on the test machine, seems to be working fine. Next: the icons", True),
@@ -153,7 +149,7 @@ def test_reactions_to_the_work_before_are_told_apart(
         ("the job is running out of memory", False),
         ("get the server running", False),
         ("I merged main into it", False),
-    ],
+    ]
 )
 def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bool) -> None:
     """No question, no doubt, no order, and no "but" after it."""
@@ -162,8 +158,7 @@ def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bo
     assert reading.accepts is says
 
 
-@pytest.mark.parametrize(
-    ("text", "asks"),
+@each_of(
     [
         ("commit this", True),
         ("Great, now push and open a PR", True),
@@ -177,7 +172,7 @@ def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bo
         ("create a PR description", False),
         ("don't commit yet", False),
         ("look at the last commit", False),
-    ],
+    ]
 )
 def test_to_ask_for_a_commit_or_a_merge_is_told_from_what_names_one(text: str, asks: bool) -> None:
     """A question how to, a noun, and what brings others' work in are none."""
@@ -199,8 +194,7 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert not read_response("Here it is. Want me to create this file in the repo?", DIGESTER).invites
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
+@each_of(
     [
         ("Done. I added:\n- a row\n- a section", "Done."),
         ("1. **Lists** all\nAll tests pass.\n" + "It falls through. " * 9, "All tests pass."),
@@ -212,7 +206,7 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
         ("The page is now updated.", "The page is now updated."),
         ("It works now. Your file was created before our changes were compiled.", None),
         ("It is green.\n```\n✓ configured\n```", None),
-    ],
+    ]
 )
 def test_that_the_work_is_done_is_quoted_from_where_it_is_said(answer: str, said: str | None) -> None:
     """The sentence of the answer's end, outside code and quotes."""

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -18,8 +17,7 @@ LONG = "".join(f"line {number}\n" for number in range(500))  # too long to be al
 PATCH = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}, {"lines": ["+e"]}]}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "result", "lines"),
+@each_of(
     [
         ("Edit", {"old_string": "x", "new_string": "y"}, PATCH, (3, 1)),
         ("Edit", {"old_string": "a\nb\nc", "new_string": "a\nB\nB2\nc"}, {}, (2, 1)),
@@ -38,7 +36,7 @@ PATCH = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}, {"lines": ["+e
         ("NotebookEdit", {"edit_mode": "delete"}, {}, (None, None)),
         ("mcp__fs__write_file", {"content": "a"}, {}, (1, None)),
         ("Bash", {"command": "ls"}, None, (None, None)),
-    ],
+    ]
 )
 def test_changed_lines_come_from_the_patch_or_the_texts(
     tool: str, arguments: dict[str, Any], result: object, lines: Changed
@@ -103,15 +101,14 @@ def test_nothing_makes_it_raise(command: str) -> None:
     assert isinstance(read_command(command), ShellReading)
 
 
-@pytest.mark.parametrize(
-    ("effect", "tools"),
+@each_of(
     [
         ("edit", "Edit MultiEdit NotebookEdit apply_patch replace mcp__serena__replace_symbol_body"),
         ("write", "Write write_file mcp__filesystem__write_file"),
         ("shell", "Bash exec_command run_shell_command"),
         ("read", "Read Grep Glob WebFetch TodoWrite mcp__github__get_file_contents mcp__db__searchRows"),
         ("other", "Task mcp__linear__create_issue mcp__x__"),
-    ],
+    ]
 )
 def test_a_tool_is_told_from_its_name(effect: str, tools: str) -> None:
     """The names of the agents' own tools are known; MCP tools go by their verb."""

@@ -27,6 +27,7 @@ from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, repor
 from aggregates.times import parse_instant
 from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
 from tests.support.basics import named
+from tests.support.tables import each_of
 
 SECOND_US = 1_000_000
 WEEK = ReportPeriod(
@@ -71,8 +72,7 @@ def fact(attempt: int, outcome: Any, problem: Any = None, status: int | None = N
 FAILED = (note("refused", 503),)
 
 
-@pytest.mark.parametrize(
-    ("given", "when", "then"),
+@each_of(
     [
         (COMPLETED, note(), fact(1, "told")),
         ((ASK, START, FAIL), note(), fact(1, "told")),
@@ -88,7 +88,7 @@ FAILED = (note("refused", 503),)
         ((replace(ASK, notices=("email",)), START, COMPLETE), note(), Reason.CONFLICT),
         ((*COMPLETED, DELETE), note(), Reason.NOT_FOUND),
         ((), note(), Reason.NOT_FOUND),
-    ],
+    ]
 )
 def test_each_try_is_a_fact_of_the_report(
     given: tuple[AnyCommand, ...], when: ReportNoticeTried, then: dict[str, Any] | Reason
@@ -209,8 +209,7 @@ def test_where_nothing_was_scored_nothing_is_told() -> None:
     assert not {"median_tokens_to_reach_a_goal", "median_cost_of_a_goal_usd"} & told.figures.keys()
 
 
-@pytest.mark.parametrize(
-    "text",
+@each_of(
     [
         "You reached 62.5 % of your goals.",
         "Of 1,250 pieces of work none was lost; it cost 3.2 dollars.",
@@ -218,7 +217,7 @@ def test_where_nothing_was_scored_nothing_is_told() -> None:
         "목표의 62.5%를 이루었습니다. 작업은 1,250건입니다.",
         "Try to name one check in every prompt.",
         "You will ponder, more often, in analysis, e.g. of plans.",
-    ],
+    ]
 )
 def test_figures_may_be_told(text: str) -> None:
     """With or without commas, in a sentence's end, without their sign."""

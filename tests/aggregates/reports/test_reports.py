@@ -27,6 +27,7 @@ from aggregates.reports.events import (
 )
 from aggregates.times import US_PER_DAY, iso, parse_instant
 from tests.support.basics import named
+from tests.support.tables import each_of
 
 ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
 FIRST = named("first report")
@@ -105,7 +106,7 @@ TABLE: list[tuple[tuple[AnyCommand, ...], AnyCommand, tuple[str, ...], Done | Re
 ]
 
 
-@pytest.mark.parametrize(("given", "when", "then", "reply"), TABLE)
+@each_of(TABLE)
 def test_a_report_goes_through_its_states(
     given: tuple[AnyCommand, ...], when: AnyCommand, then: tuple[str, ...], reply: Done | Reason
 ) -> None:
@@ -139,13 +140,12 @@ def test_one_that_is_begun_again_and_again_is_given_up() -> None:
     assert isinstance(decision.reply, Refused)
 
 
-@pytest.mark.parametrize(
-    ("given", "when", "expected"),
+@each_of(
     [
         ((), ASK, {"period": MONDAY, "language": "en", "received_at_us": NOW_US}),
         ((ASK, START), START, {"attempt": 2}),
         ((ASK, START), COMPLETE, {"rules_version": 1, "sections": Words("{}")}),
-    ],
+    ]
 )
 def test_the_facts_say_what_was_asked_for_and_what_came_of_it(
     given: tuple[AnyCommand, ...], when: AnyCommand, expected: dict[str, Any]
@@ -166,7 +166,7 @@ PERIODS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "zone", "now", "start", "end"), PERIODS)
+@each_of(PERIODS)
 def test_the_last_whole_period_is_over_in_its_own_zone(name: Any, zone: str, now: str, start: str, end: str) -> None:
     """Days are as long as the zone makes them."""
     period = last_whole_period(name, ZoneInfo(zone), parse_instant(now))
@@ -174,7 +174,7 @@ def test_the_last_whole_period_is_over_in_its_own_zone(name: Any, zone: str, now
     assert period.windows(4)[-1] == period.window
 
 
-@pytest.mark.parametrize(("name", "start"), [("daily", "08-02"), ("weekly", "07-27"), ("monthly", "08-01")])
+@each_of([("daily", "08-02"), ("weekly", "07-27"), ("monthly", "08-01")])
 def test_a_period_holds_the_day_it_is_named_by(name: Any, start: str) -> None:
     """A Sunday belongs to the week of the Monday before."""
     assert iso(period_of(name, ZoneInfo("UTC"), date(2026, 8, 2)).start_us).startswith(f"2026-{start}T00:00:00Z")
@@ -217,7 +217,7 @@ def test_a_range_out_of_bounds_is_refused(wrong: dict[str, Any]) -> None:
     assert (reply.reason, "range" in reply.message) == (Reason.INVALID, True)
 
 
-@pytest.mark.parametrize(("status", "done"), [("running", 2), ("completed", 5), ("failed", 2)])
+@each_of([("running", 2), ("completed", 5), ("failed", 2)])
 def test_it_is_shown_with_text_for_ids_and_times(status: Any, done: int) -> None:
     """What is done goes with the share of the log."""
     shown = show_backfill(wish(developer_id=ANA), status, 0.5)

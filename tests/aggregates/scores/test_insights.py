@@ -10,6 +10,7 @@ from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, corrected, had_friction, pays, times_at_once
 from tests.support.stages import turn
+from tests.support.tables import each_of
 
 AT_ONCE = [
     # turns as (session, start, end), how often a second session became active beside another
@@ -25,7 +26,7 @@ AT_ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("turns", "times"), AT_ONCE)
+@each_of(AT_ONCE)
 def test_sessions_at_once_are_counted_as_they_begin(turns: list[tuple[str, int, int]], times: int) -> None:
     """Each time that one session joins another; a third one beside two is no new time."""
     assert times_at_once(turns) == times
@@ -77,9 +78,7 @@ def test_a_correction_is_said_in_a_later_prompt() -> None:
     assert had_friction([turn(), turn(COMPLAINT)])
 
 
-@pytest.mark.parametrize(
-    ("marks", "friction"), [("Ca", False), ("aE", True), ("Ia", True), ("CkKa", False), ("CKka", True), ("", False)]
-)
+@each_of([("Ca", False), ("aE", True), ("Ia", True), ("CkKa", False), ("CKka", True), ("", False)])
 def test_friction_is_an_error_an_interruption_or_a_failed_last_check(marks: str, friction: bool) -> None:
     """A check that passes in the end was no friction."""
     assert had_friction([turn(marks=marks)]) == friction
@@ -99,8 +98,7 @@ def of(with_goals: int, with_reached: int, without_goals: int, without_reached: 
     return next(each for each in pays(rows) if each.boolean == "verification_requested")
 
 
-@pytest.mark.parametrize(
-    ("counts", "tells"),
+@each_of(
     [
         ((0, 0, 0, 0), "too_few"),
         ((10, 10, 9, 0), "too_few"),
@@ -110,7 +108,7 @@ def of(with_goals: int, with_reached: int, without_goals: int, without_reached: 
         ((60, 57, 60, 20), "more"),
         ((60, 20, 60, 57), "less"),
         ((200, 150, 200, 150), "nothing"),
-    ],
+    ]
 )
 def test_a_difference_is_told_where_there_is_one(counts: tuple[int, int, int, int], tells: str) -> None:
     assert of(*counts).tells == tells

@@ -3,7 +3,6 @@
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from aggregates.scores.throttle import (
     throttle_events,
     wait_after,
 )
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -96,7 +95,7 @@ def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list
     assert found(throttle_events(reversed(requests))) == expected
 
 
-@pytest.mark.parametrize(("status", "expected"), [(499, False), (500, True), (529, True), (599, True), (600, False)])
+@each_of([(499, False), (500, True), (529, True), (599, True), (600, False)])
 def test_which_status_says_that_the_provider_failed(status: int, expected: bool) -> None:
     assert asked(0, status).is_server_error is expected
     assert not asked(0, status, failed=False).is_server_error

@@ -15,6 +15,7 @@ from aggregates.telemetry import batches
 from aggregates.telemetry.envelope import split, without_secrets
 from tests.fuzz.odd import examples
 from tests.support.otlp import claude, counter, log, logs, metrics, pairs, span, taken, taken_of, traces
+from tests.support.tables import each_of
 
 KEY = "sk-ant-api03-" + "Zq7" * 20
 
@@ -229,9 +230,7 @@ def _with_head(head_bytes: int, sessions: int) -> dict[str, Any]:
     return export
 
 
-@pytest.mark.parametrize(
-    ("head_bytes", "sessions", "taken_of_them"), [(500, 900, 900), (500, 1_200, 1_000), (160_000, 900, 6)]
-)
+@each_of([(500, 900, 900), (500, 1_200, 1_000), (160_000, 900, 6)])
 def test_what_is_stored_of_an_export_grows_with_what_was_sent(
     head_bytes: int, sessions: int, taken_of_them: int
 ) -> None:

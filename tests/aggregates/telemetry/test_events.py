@@ -70,15 +70,14 @@ def test_what_an_event_tells(agent: str, line: str) -> None:
     assert (found.shown, found.commands[0].source) == (shown.split(" | "), agent)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "resource", "folder"),
+@each_of(
     [
         ({}, {}, None),
         ({"workspace.host_paths": ["/home/ana/shop", "/home/ana/site"]}, {}, "/home/ana/shop"),
         ({"cwd": " "}, {"process.working_directory": "/home/ana/shop"}, "/home/ana/shop"),
         ({"cwd": 5, "workspace.host_paths": []}, {"process.working_directory": ["", "/x"]}, None),
         ({"cwd": "/\u202ex<b>" + "y" * 100_000}, {}, ("/\u202ex<b>" + "y" * 100_000)[:CWD_CHARACTERS_MAX]),
-    ],
+    ]
 )
 def test_the_folder_that_an_agent_works_in_is_told_by_an_event_or_above_it(
     attributes: dict[str, Any], resource: dict[str, Any], folder: str | None
@@ -113,7 +112,7 @@ def only(event: str, attributes: Attributes | None = None) -> Record:
     return taken(logs(claude(event, attributes))).only
 
 
-@pytest.mark.parametrize("as_text", [False, True])
+@each_of([False, True])
 def test_a_request(as_text: bool) -> None:
     attributes: dict[str, object] = {key: str(each) if as_text else each for key, each in REQUEST.items()}
     record = only("api_request", attributes)
@@ -142,8 +141,7 @@ def test_the_records_of_one_event_have_ids_of_their_own() -> None:
     assert len({record.record_id for record in found.records}) == 2
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
+@each_of(
     [
         ("Bash", {"command": "pytest -q && git commit -m x", "description": "Test"}),
         ("Bash", {"command": "sleep 9", "run_in_background": True}),
@@ -154,7 +152,7 @@ def test_the_records_of_one_event_have_ids_of_their_own() -> None:
         ("Read", {"file_path": "/src/a.py", "limit": 10}),
         ("Grep", {"pattern": "x"}),
         ("mcp__linear__create_issue", {"title": "t"}),
-    ],
+    ]
 )
 def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments: dict[str, Any]) -> None:
     """The same path, command, digest of the input, lines and outcome."""
@@ -215,7 +213,7 @@ def test_a_request_is_the_second_completed_event() -> None:
     assert of_codex(contradicting).only.input_tokens is None
 
 
-@pytest.mark.parametrize(("prompt", "text"), [("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
+@each_of([("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
 def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
     found = of_codex(codex("user_prompt", {"prompt": prompt}))
     assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", TRACE, text)
@@ -225,8 +223,7 @@ def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+one\n+two\n*** End Patch"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "patched"),
+@each_of(
     [
         ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}, True),
         ({"cmd": f"cd src && apply_patch <<EOF\n{PATCH}\nEOF"}, True),
@@ -235,7 +232,7 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b
         ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\npytest -q"}, False),
         ({"cmd": f"cat > notes.md <<'EOF'\napply_patch\n{PATCH}\nEOF"}, False),
         ({"cmd": f"echo '{PATCH}'"}, False),
-    ],
+    ]
 )
 def test_a_patch_in_a_shells_stead_is_a_patch(arguments: dict[str, Any], patched: bool) -> None:
     """With all its files and their lines; one among other commands stays a command."""
@@ -340,7 +337,7 @@ def test_a_result_without_measure_says_nothing() -> None:
     assert tool_outcome("codex", deep) == OUTCOMES["unknown"]
 
 
-@pytest.mark.parametrize(("agent", "said"), [("codex", "Exit code: 1\n"), ("copilot", "\n<exited with exit code 1>")])
+@each_of([("codex", "Exit code: 1\n"), ("copilot", "\n<exited with exit code 1>")])
 def test_only_the_edge_of_a_result_is_read(agent: str, said: str) -> None:
     printed = "Exit code: 0\n" + EDGE_CHARACTERS_MAX * "x\n"
     whole = said + printed if agent == "codex" else printed + said

@@ -23,8 +23,7 @@ def rows(section: str) -> list[Any]:
     return [json.loads(told) if not rest else (json.loads(told), *rest) for told, *rest in found]
 
 
-@pytest.mark.parametrize(
-    ("members", "at_us"),
+@each_of(
     [
         ({"timeUnixNano": NOW_NANO}, NOW_US),
         ({"timeUnixNano": int(NOW_NANO)}, NOW_US),
@@ -33,14 +32,14 @@ def rows(section: str) -> list[Any]:
         ({"timeUnixNano": None, "observedTimeUnixNano": NOW_NANO}, NOW_US),
         ({"timeUnixNano": "0", "observedTimeUnixNano": "0"}, SAID_US),
         ({"timeUnixNano": None}, SAID_US),
-    ],
+    ]
 )
 def test_the_time_is_the_first_that_is_there(members: dict[str, Any], at_us: int) -> None:
     """Its own, that of its observation, what the event says."""
     assert taken(logs(log({"event.timestamp": SAID}, **members))).only.at_us == at_us
 
 
-@pytest.mark.parametrize("said", ["", "soon", "0001-01-01T00:00:00Z"])
+@each_of(["", "soon", "0001-01-01T00:00:00Z"])
 def test_without_any_time_it_is_that_of_receipt(said: str) -> None:
     assert taken(logs(log({"event.timestamp": said}, timeUnixNano="0"))).only.at_us == NOW_US
 
@@ -63,7 +62,7 @@ def test_bytes_name_nothing() -> None:
     assert (found.only.model, found.only.request_id) == (None, None)
 
 
-@pytest.mark.parametrize(("members", "place"), rows("record rejected"))
+@each_of(rows("record rejected"))
 def test_a_record_that_cannot_be_used_is_rejected_alone(members: dict[str, Any], place: str) -> None:
     """The others are kept, and the message names the record and the member."""
     found = taken(logs(claude("user_prompt"), log({}, **members), claude("api_request")))
@@ -72,7 +71,7 @@ def test_a_record_that_cannot_be_used_is_rejected_alone(members: dict[str, Any],
     assert place in (found.faults.message or "")
 
 
-@pytest.mark.parametrize(("members", "place"), rows("number lost"))
+@each_of(rows("number lost"))
 def test_a_number_that_cannot_be_used_costs_itself(members: dict[str, Any], place: str) -> None:
     found = taken(logs(log({}, **members), claude("user_prompt")))
     assert (found.kinds, found.faults.records) == (["other", "prompt"], 0)
@@ -105,16 +104,14 @@ def test_values_nested_without_measure_are_rejected() -> None:
     assert "nested deeper than 64 levels" in (found.faults.message or "")
 
 
-@pytest.mark.parametrize(
-    ("session", "why"), [("x" * 1025, "at most 1024"), ("a\0b", "NUL"), ("a\ufffdb", "half a character")]
-)
+@each_of([("x" * 1025, "at most 1024"), ("a\0b", "NUL"), ("a\ufffdb", "half a character")])
 def test_a_session_id_that_can_be_none_rejects_its_record(session: str, why: str) -> None:
     found = taken(logs(claude("user_prompt", {"session.id": session}), claude("user_prompt")))
     assert (found.kinds, found.faults.records) == (["prompt"], 1)
     assert why in (found.faults.message or "")
 
 
-@pytest.mark.parametrize(("attribute", "resource", "session"), [("s1", "s2", "s1"), ("", "s2", "s2"), (None, "", None)])
+@each_of([("s1", "s2", "s1"), ("", "s2", "s2"), (None, "", None)])
 def test_the_session_is_the_records_else_the_resources(
     attribute: str | None, resource: str, session: str | None
 ) -> None:
@@ -148,7 +145,7 @@ def test_a_span_that_exporters_may_send_is_taken(members: dict[str, Any]) -> Non
     assert taken(traces(span("x", {}, **members))).faults.message is None
 
 
-@pytest.mark.parametrize(("point", "number"), rows("point taken"))
+@each_of(rows("point taken"))
 def test_a_points_number(point: dict[str, Any], number: str) -> None:
     found = taken(metrics(counter("c", point)))
     assert (found.faults.message, [each.value for each in found.points]) == (None, [json.loads(number)])
@@ -161,9 +158,7 @@ def test_a_point_whose_number_cannot_be_used_has_none(point: dict[str, Any]) -> 
     assert "no number that can be used" in (found.faults.message or "")
 
 
-@pytest.mark.parametrize(
-    ("told", "known"), [(1, "delta"), ("2", "cumulative"), (0, None), (None, None), ("x", 0), (9, 0)]
-)
+@each_of([(1, "delta"), ("2", "cumulative"), (0, None), (None, None), ("x", 0), (9, 0)])
 def test_a_name_that_otlp_does_not_know_is_named(told: object, known: str | int | None) -> None:
     """In metrics and spans; it costs nothing but itself."""
     summed, ended = counter("c", {"asInt": 1}), span("x", {}, status={"code": told})
@@ -212,7 +207,7 @@ def shaped(kind: str, point: dict[str, Any], **container: Any) -> dict[str, Any]
     return {"name": "m", "unit": "ms", kind: {"dataPoints": [{"timeUnixNano": NOW_NANO, **point}], **container}}
 
 
-@pytest.mark.parametrize(("told", "shown"), rows("shape"))
+@each_of(rows("shape"))
 def test_the_five_shapes(told: list[Any], shown: str) -> None:
     kind, point, container = told
     found = only(shaped(kind, point, **container))
@@ -220,20 +215,19 @@ def test_the_five_shapes(told: list[Any], shown: str) -> None:
     assert (found.unit, found.at_us, found.origin) == ("ms", NOW_US, 0)
 
 
-@pytest.mark.parametrize(("kind", "point"), rows("distribution rejected"))
+@each_of(map(tuple, rows("distribution rejected")))
 def test_a_distribution_that_cannot_be_used(kind: str, point: dict[str, Any]) -> None:
     found = taken(metrics(shaped(kind, point)))
     assert (found.points, found.faults.records) == ([], 1)
     assert f"metrics[0].{kind}.dataPoints[0]" in (found.faults.message or "")
 
 
-@pytest.mark.parametrize(
-    ("members", "times"),
+@each_of(
     [
         ({"timeUnixNano": NOW_NANO, "startTimeUnixNano": START_NANO}, (NOW_US, NOW_US - 60_000_000)),
         ({"timeUnixNano": "0", "startTimeUnixNano": START_NANO}, (NOW_US - 60_000_000, NOW_US - 60_000_000)),
         ({"timeUnixNano": None, "startTimeUnixNano": "0"}, (NOW_US, None)),
-    ],
+    ]
 )
 def test_a_points_times(members: dict[str, Any], times: tuple[int, int | None]) -> None:
     point = only(counter("m", {"asInt": 1, **members}))

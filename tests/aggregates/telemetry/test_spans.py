@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from aggregates.records.record import OF_SUB_AGENT
 from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 from tests.support.tables import each_of, lines_of
@@ -178,7 +176,7 @@ def check(code: int) -> dict[str, Any]:
     return sdk_tool("bash", {"command": "sh check.sh"}, {"metadata": {"exit": code}, "output": "1 failed\n"})
 
 
-@pytest.mark.parametrize("service", ["opencode", "our-own-helper"])
+@each_of(["opencode", "our-own-helper"])
 def test_a_call_is_prompt_and_answer_and_its_request_has_the_tokens(service: str) -> None:
     spans = request(SYSTEM, ASKED), call(SYSTEM, ASKED, text="Done.", finishReason="stop")
     found = taken(traces(*spans, service=service))

@@ -13,6 +13,7 @@ from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Levels, NoOtlp, Si
 from aggregates.telemetry.export import RECORD_BYTES_MAX, Export
 from tests.fuzz.odd import examples
 from tests.support.otlp import MEANS, claude, logs, taken
+from tests.support.tables import each_of
 
 Cut = list[tuple[str, list[object], str, list[object]]]
 
@@ -152,15 +153,14 @@ def _no_number(constant: str) -> object:
     raise ValueError(constant)
 
 
-@pytest.mark.parametrize(
-    ("escaped", "kept"),
+@each_of(
     [
         (r"half \ud83d", "half \ufffd"),
         (r"\uDE00 other half", "\ufffd other half"),
         (r"whole \ud83d\ude00", "whole \U0001f600"),
         (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
         (r"half \ud83d, and \\ud83d spelled out", "half \ufffd, and \\ud83d spelled out"),
-    ],
+    ]
 )
 def test_half_a_character_is_replaced(escaped: str, kept: str) -> None:
     body = msgspec.json.encode(logs(claude("user_prompt", {"prompt": "HERE"}))).replace(b"HERE", escaped.encode())

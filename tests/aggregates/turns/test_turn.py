@@ -5,15 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from aggregates.event import Span, Words
 from aggregates.reading.reading import text_digest
 from aggregates.records.record import Record, RecordKind
 from aggregates.turns.turn import CapturedResponse, ModelUsage, Observation, Turn, Work, observe, sum_work
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, DIGESTER, MINUTE, answer, capture, prompt, response, seen, tool, uuid
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 NUMBERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd_nano")
 
@@ -276,7 +274,7 @@ def test_requests_are_summed_by_model() -> None:
     )
 
 
-@pytest.mark.parametrize(("files", "kept"), [(200, 200), (201, 200)])
+@each_of([(200, 200), (201, 200)])
 def test_two_hundred_files_of_a_turn_are_kept(files: int, kept: int) -> None:
     """The first ones by digest."""
     calls = [(digest, Observation("tool", tool=tool(file=digest))) for digest in range(files, 0, -1)]

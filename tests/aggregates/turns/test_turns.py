@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from uuid import UUID
 
-import pytest
 from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
@@ -13,7 +12,7 @@ from aggregates.records.record import RecordKind
 from aggregates.turns.turn import Opening, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Aliases, Capture, CaptureKind, PlacedObservation, build_turns, join_captures
 from tests.support.stages import MINUTE, SECOND, answer, capture, prompt, seen, tool, uuid
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 SESSION = "session"
 CLEAR = prompt(navigational="command", clears=True)
@@ -269,7 +268,7 @@ def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
     assert all(turn.closed_us is None or turn.closed_us >= turn.started_us for turn in turns)
 
 
-@pytest.mark.parametrize("known", ["end", "clear", "start", None])
+@each_of(["end", "clear", "start", None])
 def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
     """What was said before the tail is not at hand; a later turn opens as seen."""
     captures = [capture(n, text=str(n), at_us=n * 10 * MINUTE) for n in range(2)]
@@ -308,8 +307,7 @@ def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(told: str, agent
     assert turn.agent_us == agent_us
 
 
-@pytest.mark.parametrize(
-    ("minutes", "active"),
+@each_of(
     [
         ([], 0),
         ([7], 0),
@@ -319,15 +317,14 @@ def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(told: str, agent
         ([22, 0, 20, 3, 3], 5),
         ([0, 20], 0),
         ([0, 4, 8, 12, 16, 20], 20),
-    ],
+    ]
 )
 def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
     """Whatever the order, and however often one moment is told."""
     assert active_us(int(minute * MINUTE) for minute in minutes) == active * MINUTE
 
 
-@pytest.mark.parametrize(
-    ("turns", "active"),
+@each_of(
     [
         ([], 0),
         ([(0, 5)], 5),
@@ -335,7 +332,7 @@ def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int
         ([(0, 3), (20, 22)], 5),
         ([(0, 3), (1, 5), (9, 10)], 10),
         ([(0, 3), (20, 26)], None),
-    ],
+    ]
 )
 def test_turns_tell_the_active_time_by_their_ends_unless_one_is_long(
     turns: list[tuple[float, float]], active: float | None

@@ -12,6 +12,7 @@ from projections.derive.integrity import TextsUnavailable
 from projections.scores.activity import FlagRow, recent_flags
 from tests.support.facts import BEN, DIGESTER, MONDAY, Log, Placed, edit, empty_views, project, reader, tables
 from tests.support.stages import HOUR, MINUTE, SECOND
+from tests.support.tables import each_of
 
 ASK = "Fix the crash in src/parser.py when the input is empty, please"
 LOGGED = "2026-01-05 09:00:00 ERROR could not read the configuration file of the export\n"
@@ -133,7 +134,7 @@ def test_clears_of_somebody_else_are_another_matter() -> None:
     assert tables(project([*ana.facts, *ben_facts]))["flags"] == []
 
 
-@pytest.mark.parametrize(("ahead_us", "expected"), [(10 * MINUTE, []), (10 * MINUTE + 1, ["clock_skew"])])
+@each_of([(10 * MINUTE, []), (10 * MINUTE + 1, ["clock_skew"])])
 def test_a_time_ahead_of_the_servers(ahead_us: int, expected: list[str]) -> None:
     log = Log()
     log.prompt("s1", ASK, MONDAY + HOUR)

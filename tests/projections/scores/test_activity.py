@@ -11,7 +11,7 @@ from projections.reader import Reader
 from projections.scores.activity import ModelTask, TaskTimes, TouchedFile, files, model_task, task_time
 from tests.support.facts import ADD, ANA, FIX, MONDAY, Log, Placed, edit, project, reader, request, shell
 from tests.support.stages import HOUR, MINUTE, SECOND
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
 LATER = Window(MONDAY + MINUTE, MONDAY + 24 * HOUR)
@@ -111,7 +111,7 @@ def test_pauses_of_more_than_five_minutes_are_not_active() -> None:
     assert times_of(log, LATER).items == []
 
 
-@pytest.mark.parametrize(("minutes", "active"), [(5, 300.0), (6, 0.0)])
+@each_of([(5, 300.0), (6, 0.0)])
 def test_an_answer_that_took_too_long_without_a_sign_is_a_pause(minutes: int, active: float) -> None:
     """A plugin alone tells when a prompt was sent and when its answer came, and nothing between."""
     log = Log()
@@ -119,7 +119,7 @@ def test_an_answer_that_took_too_long_without_a_sign_is_a_pause(minutes: int, ac
     assert times_of(log).items[0].active_seconds == active
 
 
-@pytest.mark.parametrize("kind", ["session_start", "session_end"])
+@each_of(["session_start", "session_end"])
 def test_opening_or_leaving_a_session_is_no_activity(kind: str) -> None:
     left = {"kind": kind, "source": "resume", "at_us": MONDAY + 4 * MINUTE}
     assert [task.active_seconds for task in times_of(asked(left, request(MONDAY + 8 * MINUTE))).items] == [0.0]

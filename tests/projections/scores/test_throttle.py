@@ -12,7 +12,7 @@ from projections.reader import Reader
 from projections.scores import throttle
 from projections.scores.throttle import ThrottleImpact, personal_throttle, team_throttle
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, Placed, project, reader, request
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
 
@@ -66,15 +66,14 @@ def test_events_are_shown_newest_first_and_summed() -> None:
     assert set(shown) == {"detector", "timestamp", "sessionId", "details", "estimatedDelaySecs"}, "of outages alone"
 
 
-@pytest.mark.parametrize(
-    ("names", "gap"),
+@each_of(
     [
         ((None, None), True),  # by time: both lie in the first turn
         (("p1", "p1"), True),
         (("p1", "p2"), False),  # by name, whatever the time says
         (("unseen", "unseen"), True),
         (("s1", "s1"), True),  # named like the session: no name at all
-    ],
+    ]
 )
 def test_a_pause_counts_inside_one_turn(names: tuple[str | None, str | None], gap: bool) -> None:
     """By the prompt that both requests name, else by the turn they lie in."""

@@ -3,7 +3,6 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
 from msgspec.structs import replace
 
 from aggregates.capture.events import PromptCaptured
@@ -13,12 +12,12 @@ from projections.cost import CostQuery, cost
 from projections.sub_sessions.goals import Order, Wanted, goals
 from projections.sub_sessions.projects import NAME_CHARACTERS_MAX, Projects, key_of, path_of, root_of
 from tests.support.facts import ANA, BEN, DAY, DIGESTER, HOUR, MONDAY, Log, Placed, project, reader
+from tests.support.tables import each_of
 
 ALWAYS = Window(0, 2**62)
 
 
-@pytest.mark.parametrize(
-    ("folder", "root"),
+@each_of(
     [
         ("/home/ana/code/shop", "/home/ana/code/shop"),
         ("/home/ana/code/shop/packages/api", "/home/ana/code/shop/packages/api"),
@@ -38,14 +37,13 @@ ALWAYS = Window(0, 2**62)
         ("/worktrees/fix", "/worktrees/fix"),
         ("/home/ana/code/./shop//", "/home/ana/code/shop"),
         ("/", ""),
-    ],
+    ]
 )
 def test_a_worktree_belongs_to_its_repository(folder: str, root: str) -> None:
     assert root_of(path_of(folder)) == path_of(root)
 
 
-@pytest.mark.parametrize(
-    ("folders", "names"),
+@each_of(
     [
         (["/a/shop", "/a/site"], ["shop", "site"]),
         (["/a/shop", "/b/shop"], ["a/shop", "b/shop"]),
@@ -58,7 +56,7 @@ def test_a_worktree_belongs_to_its_repository(folder: str, root: str) -> None:
         (["/a/\u202eshop\x1b[31m\nx"], ["shop[31m x"]),
         (["/a/" + "x" * 100_000], ["x" * (NAME_CHARACTERS_MAX - 1) + "…"]),
         (["/" + "a/" * 16_000 + "shop", "/" + "b/" * 16_000 + "shop"], ["a/shop", "b/shop"]),
-    ],
+    ]
 )
 def test_two_of_one_name_are_told_apart_by_what_is_above_them(folders: list[str], names: list[str]) -> None:
     found = Projects({number: path_of(folder) for number, folder in enumerate(folders, 1)})

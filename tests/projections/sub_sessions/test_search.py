@@ -11,6 +11,7 @@ from projections.sub_sessions import search as searching
 from projections.sub_sessions.goals import Cursor, Wanted
 from projections.sub_sessions.search import SEARCH_US, SENTENCE_CHARACTERS_MAX, Found, FoundGoals, Search, search
 from tests.support.facts import ANA, BEN, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader
+from tests.support.tables import each_of
 
 ALWAYS = Window(0, 2**62)
 ASK = "Where are the retries of the uploader?\nTell me the file."
@@ -66,8 +67,7 @@ def test_all_words_stand_in_one_turn_and_are_no_pattern(views: Reader, words: st
     assert (page.next, page.looked_back_to) == (None, iso(MONDAY - HOUR))
 
 
-@pytest.mark.parametrize(
-    ("word", "others", "not_found"),
+@each_of(
     [
         ("retries", "retry Retried retrying maxRetries retry_count", "retrieve retro"),
         ("retry", "retries retried", "retrieve"),
@@ -75,7 +75,7 @@ def test_all_words_stand_in_one_turn_and_are_no_pattern(views: Reader, words: st
         ("tests", "test testing tested", "tester"),
         ("bugs", "bug", "bugle"),
         ("css", "css.", "cs"),
-    ],
+    ]
 )
 def test_a_word_is_found_by_its_other_english_endings(word: str, others: str, not_found: str) -> None:
     (pattern,) = searching.patterns(word)

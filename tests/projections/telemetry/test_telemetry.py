@@ -19,7 +19,7 @@ from projections.telemetry import usage
 from projections.telemetry.records import LogRow, Page, RecordsQuery
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 UTC = ZoneInfo("UTC")
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
@@ -214,8 +214,7 @@ def test_sums_with_something_unknown_in_them_say_so() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("group_by", "zone", "keys"),
+@each_of(
     [
         ("day", "UTC", ["2026-01-05", "2026-01-06"]),
         ("day", "Asia/Kolkata", ["2026-01-05", "2026-01-06"]),
@@ -223,7 +222,7 @@ def test_sums_with_something_unknown_in_them_say_so() -> None:
         ("hour", "UTC", ["2026-01-05T09:00:00Z", "2026-01-06T00:00:00Z"]),
         ("hour", "Asia/Kolkata", ["2026-01-05T08:30:00Z", "2026-01-05T23:30:00Z"]),
         ("session_id", "UTC", ["s1", None]),
-    ],
+    ]
 )
 def test_groups(group_by: usage.GroupBy, zone: str, keys: list[str | None]) -> None:
     """In order; only where there was a record; days and hours are those of the zone."""
@@ -357,15 +356,14 @@ def test_months_and_days_are_those_of_the_zone() -> None:
     assert msgspec.to_builtins(used(log, scope=BEN)) == empty
 
 
-@pytest.mark.parametrize(
-    ("at", "zone", "start"),
+@each_of(
     [
         ("2026-01-05T09:59:59Z", "UTC", "2026-01-05T09:00:00Z"),
         ("2026-01-05T09:59:59Z", "Asia/Kolkata", "2026-01-05T09:30:00Z"),
         ("2026-01-05T09:59:59Z", "Asia/Kathmandu", "2026-01-05T09:15:00Z"),
         ("2026-10-25T00:40:00Z", "Europe/Berlin", "2026-10-25T00:00:00Z"),
         ("2026-10-25T01:40:00Z", "Europe/Berlin", "2026-10-25T01:00:00Z"),  # the same hour on the clock, a second time
-    ],
+    ]
 )
 def test_an_hour_begins_when_the_clocks_of_its_zone_strike(at: str, zone: str, start: str) -> None:
     assert usage.hour_start(parse_instant(at) // SLOT_US, ZoneInfo(zone)) == start

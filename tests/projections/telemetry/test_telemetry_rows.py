@@ -4,7 +4,6 @@ import sqlite3
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,7 @@ from projections.telemetry.records import (
 )
 from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project, request, tables
 from tests.support.stages import turn_at, usage
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 
@@ -223,13 +222,12 @@ def test_records_come_in_the_order_of_the_document() -> None:
     assert found({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}, "metrics") == [one, two, three]
 
 
-@pytest.mark.parametrize("export", ["", "null", "[]", "7", "{", '{"resourceLogs": {}}', '{"resourceLogs": [null]}'])
+@each_of(["", "null", "[]", "7", "{", '{"resourceLogs": {}}', '{"resourceLogs": [null]}'])
 def test_what_is_no_export_holds_no_records(export: str) -> None:
     assert records_of(export, "logs") == []
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
+@each_of(
     [
         ({"stringValue": "x"}, "x"),
         ({"stringValue": None, "intValue": "7"}, 7),
@@ -242,7 +240,7 @@ def test_what_is_no_export_holds_no_records(export: str) -> None:
         ({"arrayValue": {}}, []),
         ({}, None),
         (None, None),
-    ],
+    ]
 )
 def test_values_are_shown_without_their_wrapping(value: object, shown: object) -> None:
     """As OTLP has them, with the quirks of its exporters; of two attributes of one name the later."""

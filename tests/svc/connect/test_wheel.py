@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc import NEXT, __version__
+from svc import NEXT
 from svc.cli.demo import write_transcripts
 from svc.connect.agents import Target, made_here, plans, to_paste
 from svc.connect.changes import Append
@@ -72,11 +72,10 @@ def hooked(command: str, home: Path, told: dict[str, Any]) -> str:
 
 @pytest.mark.process
 def test_from_connect_to_a_score_and_back(program: Path, tmp_path: Path) -> None:
-    """Connect, a hook as the agent runs it, import, doctor, score, disconnect."""
+    """Connect, a hook as the agent runs it, import, doctor, score, disconnect; what each does has tests of its own."""
     made, home = init(tmp_path / "var"), tmp_path / "home"
     home.mkdir()
     with serving(tmp_path / "var", made["key"]) as server:
-        assert __version__ in typed(program, home, "--version")
         typed(program, home, "connect", "claude-code", "--url", server.intake_url, "--coach", SVC_KEY=made["key"])
         settings = home / ".claude/settings.json"
         hooks = json.loads(settings.read_text())["hooks"]["UserPromptSubmit"]
@@ -86,8 +85,11 @@ def test_from_connect_to_a_score_and_back(program: Path, tmp_path: Path) -> None
         ended = {"session_id": "s1", "hook_event_name": "SessionEnd"}
         assert [hooked(capturing, home, each) for each in (told, ended)] == ["", ""]
         assert hooked(coaching, home, told) == "" or "svc: " in hooked(coaching, home, told | {"session_id": "s2"})
-        write_transcripts(home / ".claude/projects", now_us=time.time_ns() // 1_000)
-        report = json.loads(typed(program, home, "import", "claude-code", "--url", server.intake_url, "--json"))
+        written = write_transcripts(home / "demo", now_us=time.time_ns() // 1_000)
+        session = next(written["Ben"].rglob("*.jsonl"))
+        report = json.loads(
+            typed(program, home, "import", "claude-code", str(session), "--url", server.intake_url, "--json")
+        )
         assert report["created"] > 0
         assert report["refused"] == report["torn"] == []
         (found,) = json.loads(typed(program, home, "doctor", "--json"))
