@@ -5,7 +5,7 @@ from enum import Enum
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -54,6 +54,13 @@ class Words(msgspec.Struct, frozen=True):
     """A redacted text, sealed under its developer's data key when stored; None once that key is destroyed."""
 
     text: str | None
+
+
+class Redacted(NamedTuple):
+    """A text with `[REDACTED:kind]` for each secret, and how many of each kind there were."""
+
+    text: str
+    counts: dict[str, int]
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -15,9 +15,6 @@ from msgspec.structs import replace
 from aggregates.capture import events
 from aggregates.event import Command, Context, Decision, Done, Event, Reason, Scope, Streams, Words, origin, refused
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
-
-if TYPE_CHECKING:
-    from aggregates.reading.redaction import Redacted
 
 
 class AnswerState(msgspec.Struct, frozen=True):
@@ -216,9 +213,9 @@ def _captured(command: events.CapturePrompt | events.CaptureRecords | events.Cap
         "prompt": Words(text),
         "prompt_digest": context.digester.digest(command.text),
         "redactions": redactions,
-        "cwd": None if cwd is None else Words(cleaned(cwd, context).text),
+        "cwd": None if cwd is None else Words(cleaned(cwd, context)[0]),
         "cwd_digest": None if cwd is None else context.digester.number(cwd),
-        "metadata": None if metadata is None else Words(cleaned(metadata, context).text),
+        "metadata": None if metadata is None else Words(cleaned(metadata, context)[0]),
     }
     return events.PromptCaptured(**_told(events.PromptCaptured, command, context, **sealed))
 
@@ -303,10 +300,11 @@ def content_hash(content: events.ResponseContent) -> str:
     return sha256(canonical_bytes(content)).hexdigest()
 
 
-def cleaned(text: str, context: Context) -> "Redacted":
-    from aggregates.reading.redaction import Redacted, redact  # late: loaded with the first text
+def cleaned(text: str, context: Context) -> tuple[str, dict[str, int]]:
+    """Without secrets, and how many of each kind there were."""
+    from aggregates.reading.redaction import redact  # late: loaded with the first text
 
-    return redact(text) if context.redaction else Redacted(text, {})
+    return redact(text) if context.redaction else (text, {})
 
 
 # What stands in an event unsealed, names and ids, is bounded and holds no secrets. A name loses them like a text; an id

@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from aggregates.event import Redacted
+
 _T = TypeVar("_T")
 _PASSES_MAX = 4  # taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one
 _APART = "\n\x03\n"  # between texts that are looked through together: no secret reaches across it
@@ -29,13 +31,6 @@ class Finding(NamedTuple):
     start: int
     end: int
     kind: str
-
-
-class Redacted(NamedTuple):
-    """A text with `[REDACTED:kind]` for each secret, and how many of each kind there were."""
-
-    text: str
-    counts: dict[str, int]
 
 
 def redact(text: str) -> Redacted:

@@ -6,14 +6,11 @@ in the event's single `Words` value; a record only points at them, so one seal c
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from aggregates.event import Span
-
-if TYPE_CHECKING:
-    from aggregates.reading.redaction import Redacted
+from aggregates.event import Redacted, Span
 
 COUNT_MAX = 10**12  # tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits
 Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
@@ -125,7 +122,7 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class TextPool:
     """Collects texts and answers where each one stands. The same text stands once."""
 
-    def __init__(self, known: "Mapping[str, Redacted] | None" = None) -> None:
+    def __init__(self, known: Mapping[str, Redacted] | None = None) -> None:
         """`known`: what was found in texts that were looked through before; without it they are looked through here."""
         self._known = known
         self._pieces: list[str] = []

@@ -6,7 +6,7 @@ the same places every time, so that a retry finds its batches taken.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
@@ -14,16 +14,13 @@ from msgspec.structs import replace
 
 from aggregates.capture import events
 from aggregates.capture.events import DECODER_VERSION, CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
-from aggregates.event import Digester, Scope
+from aggregates.event import Digester, Redacted, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
 from aggregates.telemetry.agents import Agent
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, What
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
-
-if TYPE_CHECKING:
-    from aggregates.reading.redaction import Redacted
 
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
@@ -123,7 +120,7 @@ def captured_records(
     agent_session_id: str | None,
     source: str,
     means: "ExportContext | Sender",
-    redacted: "Mapping[str, Redacted] | None" = None,
+    redacted: Mapping[str, Redacted] | None = None,
 ) -> CaptureRecords:
     """`redacted`: what was found in the texts, where they were looked through before."""
     words = TextPool(redacted)

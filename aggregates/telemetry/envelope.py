@@ -8,15 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from aggregates.event import Redacted
 from aggregates.telemetry.agents import Agent, agent_of_sender
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, decoded
-
-if TYPE_CHECKING:
-    from aggregates.reading.redaction import Redacted
 
 T = TypeVar("T")
 Signal = Literal["logs", "metrics", "traces"]
@@ -131,7 +129,7 @@ _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON 
 _APART = b"\x03"  # between two texts
 
 
-def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple[list[bytes], dict[str, "Redacted"]]:
+def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple[list[bytes], dict[str, Redacted]]:
     """The texts, and what was found in each string in them, and in those `beside`, that held a secret."""
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 

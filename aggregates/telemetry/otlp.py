@@ -28,11 +28,8 @@ def whole(value: object, least: int = 0, most: int = 2**64 - 1) -> int | None:
     """An integer, as a number or a text, 5.0 and 1e3 too; None where it is none, or out of bounds."""
     if type(value) is int:  # mostly
         return value if least <= value <= most else None
-    if isinstance(value, str):
-        if _DECIMAL.fullmatch(value):
-            value = int(value)
-        elif _DOUBLE.fullmatch(value):
-            value = float(value)
+    if isinstance(value, str) and _DOUBLE.fullmatch(value):
+        value = int(value) if _DECIMAL.fullmatch(value) else float(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most else None

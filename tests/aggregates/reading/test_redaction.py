@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.event import Redacted
 from aggregates.reading import redaction
-from aggregates.reading.redaction import Redacted, find_secrets, redact, redact_among
+from aggregates.reading.redaction import find_secrets, redact, redact_among
 from aggregates.telemetry.envelope import without_secrets
 from tests.support.basics import ANA
 from tests.support.tables import each_of
