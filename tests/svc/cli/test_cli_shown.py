@@ -118,7 +118,15 @@ def hostile_goal(text: str) -> dict[str, Any]:
     """Whatever of it was made of somebody's words."""
     told = {"score_v3_sub_session_id": ID, "started_at": "2026-01-05T09:30:00Z", "outcome": "reached"}
     said = {"title": text, "summary": text, "title_source": "rubric", "project": {"key": "k", "name": text}}
-    return {**told, **said, "kind_told": "change", "grade_told": None, "cost_usd": None, "cost_kind": None}
+    return {
+        **told,
+        **said,
+        "intent_class": "feature",
+        "kind_told": None,
+        "grade_told": None,
+        "cost_usd": None,
+        "cost_kind": None,
+    }
 
 
 @table(
