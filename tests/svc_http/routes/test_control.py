@@ -49,7 +49,7 @@ async def test_a_developer_who_has_left_may_be_forgotten(house: House, admin: Ca
 
 
 async def test_a_replay(admin: Caller) -> None:
-    idle = {"state": "none", "done": 0, "of": 0, "message": None}
+    idle = {"state": "none", "done": 0, "of": 0, "seconds_left": None, "message": None}
     assert (await admin.get(REPLAY)).json == idle
     answer = await admin.post(REPLAY, {})
     assert answer.status == 202
