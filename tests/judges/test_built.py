@@ -86,10 +86,10 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
     return {"at_us": at_us, **told[step]}
 
 
-@pytest.mark.parametrize("case", [*CASES, *ENDINGS], ids=[case.rule for case in [*CASES, *ENDINGS]])
-def test_a_written_session_is_judged_as_its_rule_says(case: Case) -> None:
+def test_a_written_session_is_judged_as_its_rule_says() -> None:
     """Each holds one way in which a goal is reached or missed."""
-    assert first_is_complete(case.script) is case.complete
+    wrong = [case.rule for case in [*CASES, *ENDINGS] if first_is_complete(case.script) is not case.complete]
+    assert wrong == []
 
 
 @pytest.mark.xfail(strict=True, reason="no rule hears it yet: docs/judges.md")

@@ -18,6 +18,7 @@ from svc_http.pages.markdown import Shown, excerpt, rendered
 from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.tables import each_of
 from tests.svc_http.browsing import ANAS, press, signs_in, words_of
 from tests.svc_http.house import Answer, Caller, House, bearer
 
@@ -86,8 +87,7 @@ def test_hostile_texts_stay_texts(text: str) -> None:
     assert len(excerpt(text, 100)) <= 101
 
 
-@pytest.mark.parametrize(
-    ("text", "quotes", "html"),
+@each_of(
     [
         ("# Plan\n- a\n- b", {}, '<p class="heading-of-text">Plan</p>\n<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n'),
         ("see [x](y) and ![z](w)", {}, "<p>see [x](y) and ![z](w)</p>\n"),
@@ -96,7 +96,7 @@ def test_hostile_texts_stay_texts(text: str) -> None:
         ("fix <it>", {"plan_first": "<it>"}, "<p>fix <M>&lt;it&gt;</M></p>\n"),
         ("a b c", {"plan_first": "a b", "goal_explicit": "b c"}, "<p><M>a b</M> c</p>\n"),
         ("`code` only", {"plan_first": "code"}, "<p><code>code</code> only</p>\n"),
-    ],
+    ]
 )
 def test_markdown_with_marks(text: str, quotes: dict[str, str], html: str) -> None:
     """Words that show a habit are marked within each tag; of two that overlap the first."""

@@ -11,6 +11,7 @@ import svc_http.pages
 from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.tables import each_of
 from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words, words_of
 from tests.svc_http.browsing import works as reaches
 from tests.svc_http.house import Caller, House, bearer
@@ -224,7 +225,7 @@ def test_htmx_is_the_file_of_its_makers() -> None:
     assert sha256(script.read_bytes()).hexdigest() == "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
 
 
-@pytest.mark.parametrize("name", ["captured", "lead"])
+@each_of(["captured", "lead"])
 def test_pages_and_docs_tell_it_in_the_same_words(name: str) -> None:
     told = (PAGES / "templates" / "texts" / f"{name}.md").read_text(encoding="utf-8").strip()
     assert told in (DOCS / "your-scores.md").read_text(encoding="utf-8")

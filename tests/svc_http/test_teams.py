@@ -12,6 +12,7 @@ from aggregates.times import US_PER_DAY
 from svc_http.pages.words import STATES
 from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log
+from tests.support.tables import each_of
 from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, words_of, works
 from tests.svc_http.house import Answer, Caller, House
 
@@ -122,7 +123,7 @@ async def test_what_a_group_of_so_many_is_told(house: House, api: Caller, people
     assert (peers["distribution"] is not None) == (people >= 5)
 
 
-@pytest.mark.parametrize("mine", [10.0, 90.0])
+@each_of([10.0, 90.0])
 def test_of_five_people_the_quartiles_and_the_mean_are_all_four_rates(mine: float) -> None:
     """If one's own is the lowest or the highest; and from two looks the rate of who left in between follows."""
     peers = [20.0, 35.0, 60.0, 85.0]

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from svc.cli import main
 from svc_http.tools import BODY_BYTES_MAX, QUOTED_CHARACTERS_MAX, quoted
 from tests.support.process import Server, environment, init, serving
+from tests.support.tables import each_of
 
 if TYPE_CHECKING:
     # Late: loading it takes a tenth of the collection, in every worker.
@@ -181,10 +182,7 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.M
     assert "Example: svc mcp" in CliRunner().invoke(main, ["mcp", "--help"]).output
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [("  a \n b\t", "a b"), ("x" * 200, "x" * 119 + "…"), (None, ""), ("a\u202eb\x1b[2J", "ab[2J")],
-)
+@each_of([("  a \n b\t", "a b"), ("x" * 200, "x" * 119 + "…"), (None, ""), ("a\u202eb\x1b[2J", "ab[2J")])
 def test_quoted_words_are_one_short_line(text: str | None, shown: str) -> None:
     """What steers a terminal or hides text is gone."""
     assert quoted(text) == {"quoted_data": shown}

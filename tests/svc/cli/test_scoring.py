@@ -16,6 +16,7 @@ from svc.cli.scoring import figure_of, score_told, sparks
 from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, rounding, titled, tokens, usd
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
+from tests.support.tables import each_of
 
 TIME = ("--days", "all")
 
@@ -53,15 +54,14 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
 
 
-@pytest.mark.parametrize(
-    ("crushed", "decided", "undecided", "fits", "sentence"),
+@each_of(
     [
         (11, 15, 0, (48, 89), "11 of 15 decided goals reached; the rate may be 48–89 %."),
         (8, 8, 2, (58, 99), "8 of 8 decided goals reached; 2 undecided and too few to tell: the rate may be 58–99 %."),
         (0, 1, 0, (0, 90), "0 of 1 decided goal reached; too few to tell: the rate may be 0–90 %."),
         (0, 0, 2, (0, 100), "No goal is decided; 2 undecided: the rate may be 0–100 %."),
         (0, 0, 2, None, "No goal counts yet in this time."),
-    ],
+    ]
 )
 def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, sentence: str) -> None:
     """In a terminal and on a page alike: undecided ones are told, and few are said to be few."""
@@ -70,27 +70,25 @@ def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, 
     assert score_told({**counts, "interval": interval}, "March") == sentence
 
 
-@pytest.mark.parametrize(
-    ("newest", "sentence"),
+@each_of(
     [
         (None, "No goal yet. `svc import claude-code` reads what you have done so far."),
         ("2026-02-03T09:00:00Z", "March: no goal counts; your newest work is of 2026-02-03: svc goals --days all"),
-    ],
+    ]
 )
 def test_no_goal_says_what_to_do(newest: str | None, sentence: str) -> None:
     """Never a zero."""
     assert score_told({"total_count": 0, "newest_at": newest}, "March") == sentence
 
 
-@pytest.mark.parametrize(
-    ("title", "summary", "source", "shown"),
+@each_of(
     [
         ("Write just that,", "Write just that, and no more", "rubric", "Write just that…"),
         ("Fix the login.", "Fix the login. Then run the tests", "rubric", "Fix the login."),
         ("Fix the login", "Please fix it", "rubric", "Fix the login"),
         ("Fix the login", None, "heuristic", "Fix the login"),
         ("Fix", "Fix the login", "user_edited", "Fix"),
-    ],
+    ]
 )
 def test_a_title_shows_where_it_is_cut(title: str, summary: str | None, source: str, shown: str) -> None:
     """As the line that it begins goes on; a whole sentence, and one that somebody gave, stand as they are."""
@@ -244,8 +242,7 @@ def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
     assert (done.exit_code, "not as the API of svc does" in done.output) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("known", "priced", "unpriced", "more", "less", "said"),
+@each_of(
     [
         (3.0, 2, 0, 0, 0, "$3.00"),
         (1.0, 1, 2, 0, 0, "at least $1.00"),
@@ -254,7 +251,7 @@ def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
         (2.0, 1, 0, 1, 0, "at least $2.00"),
         (2.0, 1, 0, 0, 3, "at most $2.00"),
         (2.0, 1, 1, 0, 1, "about $2.00"),
-    ],
+    ]
 )
 def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     known: float, priced: int, unpriced: int, more: int, less: int, said: str
@@ -264,15 +261,14 @@ def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     assert cost_told({"known_cost_usd": known, **requests, **bounds}) == said
 
 
-@pytest.mark.parametrize(
-    ("parts", "whole", "is_off"),
+@each_of(
     [
         ([1.544, 0.266, 0.07], 1.88, False),
         ([1.546, 0.266, 0.072], 1.884, True),
         ([0.004, 0.004, 1.0], 1.008, False),
         ([None, 0.3], None, False),
         ([], 0.0, False),
-    ],
+    ]
 )
 def test_money_adds_up_as_it_is_shown_or_is_told_not_to(
     parts: list[float | None], whole: float | None, is_off: bool

@@ -14,7 +14,7 @@ from aggregates.event import cut
 from svc.importing.importer import QUIET_US
 from tests.support import chats, rollouts, transcripts
 from tests.support.imported import SECOND, TEN_O_CLOCK_US, Actor, captured, prompts, reader_of, records, run, told
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 
 
 def _joined(*lines: dict[str, Any]) -> bytes:
@@ -149,7 +149,7 @@ def asked(agent: str, text: str, second: float) -> bytes:
             return _joined(transcripts.user(f"u{second}", second, text))
 
 
-@pytest.mark.parametrize(("agent", "line"), [(agent, line) for kind, agent, line in ODD if kind == "torn"])
+@each_of([(agent, line) for kind, agent, line in ODD if kind == "torn"])
 def test_a_torn_line_is_named_and_the_others_are_used(agent: str, line: str) -> None:
     told, _, reason = line.partition(" =>")
     torn, reader = eval(told, dict(globals())), reader_of(agent, NAMES[agent])
@@ -160,7 +160,7 @@ def test_a_torn_line_is_named_and_the_others_are_used(agent: str, line: str) -> 
     assert reason.strip() in reader.torn[0].reason
 
 
-@pytest.mark.parametrize(("agent", "line"), [(agent, line) for kind, agent, line in ODD if kind == "left"])
+@each_of([(agent, line) for kind, agent, line in ODD if kind == "left"])
 def test_lines_without_meaning_here_are_read_and_left(agent: str, line: str) -> None:
     """They are neither torn nor counted as anything but the session's beginning."""
     reader = reader_of(agent, NAMES[agent])
@@ -178,7 +178,7 @@ def test_a_message_that_is_none_is_named_and_the_others_of_its_document_are_used
         assert (reader.lines, [torn.line for torn in reader.torn]) == (len(entries), [1])
 
 
-@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02"])
+@each_of(["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02"])
 def test_any_time_that_is_one_is_taken(time: str) -> None:
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert prompts(list(reader_of("codex", ROLLOUT).read([rollouts.raw([told])]))) == ["go"]

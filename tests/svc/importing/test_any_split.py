@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 from zoneinfo import ZoneInfo
 
-import pytest
 import trio
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -36,7 +35,7 @@ from tests.support.catalogs import lookup, snapshot
 from tests.support.facts import ANA, DIGESTER, Placed, project, reader
 from tests.support.imported import SECOND, TEN_O_CLOCK_US, Actor, import_transcripts
 from tests.support.otlp import log, logs, taken
-from tests.support.tables import lines_of
+from tests.support.tables import each_of, lines_of
 
 LATER_US = TEN_O_CLOCK_US + 1_800 * SECOND + NEWEST_US
 """When some files began within the newest days, and others did not."""
@@ -321,7 +320,7 @@ def check(agent: str, plan: Plan) -> None:
     assert shown(plan.exports, plan.parts) == whole
 
 
-@pytest.mark.parametrize(("agent", "live"), WAYS)
+@each_of(WAYS)
 def test_what_is_told_in_pieces_counts_as_what_is_told_whole(agent: str, live: bool) -> None:
     @settings(max_examples=int(SPLITS or 12), derandomize=SPLITS is None, phases=PHASES)
     @given(plan=plans(agent, live))

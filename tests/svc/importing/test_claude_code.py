@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from aggregates.telemetry.draft import Exchange
 from svc.importing.exchange import Memory
 from tests.support import imported
 from tests.support.imported import TEN_O_CLOCK_US, records
+from tests.support.tables import each_of
 from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 
@@ -58,8 +57,7 @@ def account(number: int, second: float, output: int, **fields: Any) -> dict[str,
     return said(f"a{number}", second, "x", **told, **fields)
 
 
-@pytest.mark.parametrize(
-    ("lines", "told"),
+@each_of(
     [
         # The largest of one exchange, whichever line tells it; a model that took over tells a larger one.
         ([GO, account(1, 1, 900), account(2, 2, 1)], [(SESSION, 1, 900)]),
@@ -83,7 +81,7 @@ def account(number: int, second: float, output: int, **fields: Any) -> dict[str,
             [GO, account(1, 1, 9), user("o1", 9, "own", sessionId="copy"), account(2, 1, 2, sessionId="copy")],
             [(SESSION, 1, 9), ("copy", 1, 2)],
         ),
-    ],
+    ]
 )
 def test_the_largest_account_of_a_request_counts(lines: list[Any], told: list[tuple[str, int, int]]) -> None:
     found = [(each.agent_session_id, record) for each in read(*lines) for record in records([each], "request")]
@@ -112,7 +110,7 @@ def test_a_sub_agents_requests_belong_to_the_prompt_that_spawned_it() -> None:
     assert main.answer.text == "Done."
 
 
-@pytest.mark.parametrize("prefix", ["", "new-"])
+@each_of(["", "new-"])
 def test_lines_that_a_fork_repeats_count_once(prefix: str) -> None:
     """By line id, or, where these are new, by message, call, and time with text."""
     original = [user("u1", 0, "go"), said("a1", 1, "x", call("t1", "Read")), result("u2", 2, "t1"), user("u3", 3, "on")]

@@ -10,6 +10,7 @@ from svc.importing.importer import FORMATS
 from svc.importing.lines import lines_of
 from tests.support import chats, rollouts
 from tests.support.imported import Actor, prompts, reader_of, records, run
+from tests.support.tables import each_of
 from tests.support.transcripts import raw, said, usage, user
 from tests.svc.importing import test_copilot_import as copilot
 
@@ -27,8 +28,7 @@ def bare(line: bytes) -> bytes:
     return line.rstrip(b"\n")
 
 
-@pytest.mark.parametrize(
-    ("lines", "asked", "answers", "torn", "passed_over"),
+@each_of(
     [
         ([BOM + ONE, FIRST, BOM + TWO, LAST], ["one", "two"], ["First.", "Last."], [], {}),
         ([bare(each) + b"\r\n" for each in ALL], ["one", "two"], ["First.", "Last."], [], {}),
@@ -67,7 +67,7 @@ def bare(line: bytes) -> bytes:
             [],
             {"unusable output_tokens": 1},
         ),
-    ],
+    ]
 )
 def test_what_is_whole_is_read_and_the_rest_is_named(
     lines: list[bytes], asked: list[str], answers: list[str], torn: list[int], passed_over: dict[str, int]
@@ -80,8 +80,7 @@ def test_what_is_whole_is_read_and_the_rest_is_named(
     assert reader.passed_over == passed_over
 
 
-@pytest.mark.parametrize(
-    ("agent", "name", "lines"),
+@each_of(
     [
         (
             *("codex", f"rollout-{rollouts.THREAD}.jsonl"),
@@ -103,7 +102,7 @@ def test_what_is_whole_is_read_and_the_rest_is_named(
             *("copilot", "x/events.jsonl"),
             [copilot.asked(1, "one"), copilot.asked(9, "x", timestamp=5), copilot.said(10, "Whose?")],
         ),
-    ],
+    ]
 )
 def test_an_answer_to_a_lost_prompt_is_nobodys(agent: str, name: str, lines: list[Any]) -> None:
     reader = reader_of(agent, name)
@@ -112,10 +111,7 @@ def test_an_answer_to_a_lost_prompt_is_nobodys(agent: str, name: str, lines: lis
     assert [each.line for each in reader.torn] == [2]
 
 
-@pytest.mark.parametrize(
-    ("told", "input_tokens"),
-    [(-4, None), ("31", 31), (12.0, 12), (None, None), ("many", None), ([7], None), (10**30, None), (True, None)],
-)
+@each_of([(-4, None), ("31", 31), (12.0, 12), (None, None), ("many", None), ([7], None), (10**30, None), (True, None)])
 def test_a_number_that_cannot_be_one_costs_itself(told: Any, input_tokens: int | None) -> None:
     reader = reader_of("claude-code", "s.jsonl")
     (exchange,) = reader.read(raw(user("u1", 0, "one"), said("a1", 1, "Done.", usage=usage() | {"input_tokens": told})))
@@ -124,10 +120,7 @@ def test_a_number_that_cannot_be_one_costs_itself(told: Any, input_tokens: int |
     assert reader.passed_over == ({} if told is None or input_tokens else {"unusable input_tokens": 1})
 
 
-@pytest.mark.parametrize(
-    ("told", "output_tokens", "name"),
-    [([7], None, "usage"), ("many", None, "usage"), (usage() | {"cache_creation": [7]}, 7, "cache_creation")],
-)
+@each_of([([7], None, "usage"), ("many", None, "usage"), (usage() | {"cache_creation": [7]}, 7, "cache_creation")])
 def test_an_account_that_cannot_be_one_costs_itself(told: Any, output_tokens: int | None, name: str) -> None:
     reader = reader_of("claude-code", "s.jsonl")
     (exchange,) = reader.read(raw(user("u1", 0, "one"), said("a1", 1, "Done.", usage=told)))

@@ -27,7 +27,7 @@ from svc.service import RunningService, lanes_of
 from svc.settings import Settings, SettingsError
 from tests.support.basics import ANA, ANA_SCOPE, FixedClock, carry_out, named
 from tests.support.listening import Intake, MailServer, intake, mail_server, self_signed
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
 
@@ -320,8 +320,7 @@ async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Inta
         assert secret not in shown
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
+@each_of(
     [
         ({"smtp_url": "smtp://hush@h"}, "smtp_url and mail_from belong together"),
         ({"mail_from": "svc@example.com"}, "smtp_url and mail_from belong together"),
@@ -338,7 +337,7 @@ async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Inta
         ({"smtp_url": "smtp://user:hüsh@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
         ({"smtp_url": "smtp://:hush@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
         ({"smtp_url": "smtp://h", "mail_from": "a@example.com, b@example.com"}, "mail_from must be one address"),
-    ],
+    ]
 )
 def test_a_setting_that_cannot_be_used_is_named_without_what_it_holds(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said) as error:

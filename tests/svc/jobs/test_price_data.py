@@ -14,6 +14,7 @@ from aggregates.prices.prices import Price, PriceBook
 from aggregates.times import parse_instant
 from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
 from tests.support.catalogs import snapshot
+from tests.support.tables import each_of
 
 NOW_US = parse_instant("2026-11-20")
 
@@ -125,7 +126,7 @@ def test_every_listed_id_is_what_the_data_say_it_is() -> None:
     assert len(shipped()) > 500
 
 
-@pytest.mark.parametrize("suffix", ["-20260101", "-2026-01-01", "-latest"])
+@each_of(["-20260101", "-2026-01-01", "-latest"])
 def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -> None:
     """Whatever maker's id it is hung on: where the data know the dated id, the catalog says the same, or nothing."""
     data = packaged()
@@ -230,7 +231,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("model_id", "reason"), SAID.items())
+@each_of(SAID.items())
 def test_what_a_rate_cannot_say_is_said(model_id: str, reason: str) -> None:
     """A model whose cost is not a matter of tokens alone has a reason in the place of a rate."""
     (only,) = _raw()[model_id].list_rates

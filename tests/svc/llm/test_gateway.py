@@ -21,6 +21,7 @@ from svc.llm.forms import ANSWER_TOKENS_MAX
 from svc.settings import Settings
 from tests.support.basics import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
+from tests.support.tables import each_of
 
 ORGANIZATION = UUID("00000000-0000-4000-8000-00000000000a")
 DAY_US = 86_400_000_000
@@ -305,14 +306,13 @@ def test_what_speaks_to_the_judge_does_not_leave(attack: str) -> None:
     assert leaving(leaving(dirty)) == leaving(dirty)
 
 
-@pytest.mark.parametrize(
-    "text",
+@each_of(
     [
         "Mark the invoice as paid in billing.py and run all tests.",
         "Make every test pass in parser.py",
         "The previous rule of the linter is wrong; explain why.",
         "Return all rows, and say which are true duplicates",
-    ],
+    ]
 )
 def test_ordinary_requests_stay_whole(text: str) -> None:
     assert leaving(text) == text

@@ -18,6 +18,7 @@ from svc_http.bodies import EXPORT_BYTES_MAX, GZIP_PIECE_BYTES, INLINE_BYTES_MAX
 from svc_http.routes import otlp
 from tests.support.basics import ANA_KEY, EVE_KEY
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
+from tests.support.tables import each_of
 from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.test_sockets import listening
 
@@ -170,10 +171,7 @@ async def test_too_many_records_are_413(house: House, intake: Caller, monkeypatc
     assert (await intake.post("/v1/logs", logs(*records[:3]))).body == b"{}"
 
 
-@pytest.mark.parametrize(
-    ("mebibytes", "bytes_max", "peak_bytes_max"),
-    [(256, EXPORT_BYTES_MAX, 3 * EXPORT_BYTES_MAX), (8, INLINE_BYTES_MAX, GZIP_PIECE_BYTES)],
-)
+@each_of([(256, EXPORT_BYTES_MAX, 3 * EXPORT_BYTES_MAX), (8, INLINE_BYTES_MAX, GZIP_PIECE_BYTES)])
 def test_a_bomb_is_not_unpacked_whole(mebibytes: int, bytes_max: int, peak_bytes_max: int) -> None:
     """A quarter of a gibibyte of nothing takes no more memory than the largest body that is allowed."""
     mebibyte = bytes(1024 * 1024)

@@ -68,10 +68,10 @@ REFUSED: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "query", "said"), REFUSED)
-async def test_what_cannot_be_meant_is_refused(api: Caller, path: str, query: str, said: str) -> None:
-    answer = await api.get(f"{path}{'&' if '?' in path else '?'}{query}")
-    assert (answer.status, said in answer.message) == (400, True), answer
+async def test_what_cannot_be_meant_is_refused(api: Caller) -> None:
+    for path, query, said in REFUSED:
+        answer = await api.get(f"{path}{'&' if '?' in path else '?'}{query}")
+        assert (answer.status, said in answer.message) == (400, True), (path, query, answer)
 
 
 # --- which instants a range means ----------------------------------------------------------------------------------
