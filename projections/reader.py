@@ -104,6 +104,7 @@ class Reader:
     def __init__(self, db: sqlite3.Connection, fetch: FetchEvents) -> None:
         self.db = db
         self._fetch = fetch
+        self._last: dict[int, Event] = {}
 
     def over(self, db: sqlite3.Connection) -> "Reader":
         """Other views of the same log."""
@@ -112,13 +113,13 @@ class Reader:
     def texts(self, refs: Iterable[TextRef | None]) -> dict[TextRef, str | None]:
         """The text of every reference; None where the words have been forgotten."""
         wanted = {ref for ref in refs if ref is not None}
-        events = self._fetch(sorted({ref.position for ref in wanted}))
+        events = self._events(ref.position for ref in wanted)
         words = {ref: _words(events.get(ref.position), ref.field) or Words(None) for ref in wanted}
         return {ref: told.text if ref.span is None else cut(told, ref.span) for ref, told in words.items()}
 
     def stood_alike(self, one: TextRef, other: TextRef) -> bool:
         """Whether two texts, one deleted by now, were found alike while both were there."""
-        events = self._fetch((one.position, other.position))
+        events = self._events((one.position, other.position))
         for mine, its in ((one, other), (other, one)):
             words = _words(events.get(mine.position), mine.field)
             if isinstance(words, RetainedWords) and (mine.start, its.position, its.start) in words.standing.alike:
@@ -127,7 +128,7 @@ class Reader:
 
     def stood_joined(self, prompts: Sequence[tuple[int, int]]) -> JoinedReading | None:
         """What was read of these prompts together, where a text of them has been deleted since."""
-        for event in self._fetch({position for position, _ in prompts}).values():
+        for event in self._events(position for position, _ in prompts).values():
             words = next((held for name in _FIELDS.get(type(event), ()) if (held := getattr(event, name))), None)
             kept = words.standing.joined if isinstance(words, RetainedWords) else ()
             if found := next((each for each in kept if each.prompts == tuple(prompts)), None):
@@ -137,7 +138,7 @@ class Reader:
     def calls(self, records: Iterable[tuple[int, str]]) -> dict[tuple[int, str], tuple[str | None, str | None]]:
         """Of records of batches the tool, and its shell command unless it has been forgotten."""
         wanted = set(records)
-        found = self._fetch(sorted({position for position, _ in wanted}))
+        found = self._events(position for position, _ in wanted)
         return {
             (at, record.record_id): (record.tool, cut(event.words, record.command))
             for at, event in found.items()
@@ -148,9 +149,17 @@ class Reader:
 
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""
-        event = self._fetch((position,)).get(position)
+        event = self._events((position,)).get(position)
         raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
         return None if raw is None else raw.text
+
+    def _events(self, positions: Iterable[int]) -> Mapping[int, Event]:
+        """Those that the last call wanted too are at hand: one export holds the words of many prompts and tools."""
+        wanted = set(positions)
+        self._last = {at: event for at, event in self._last.items() if at in wanted}
+        if missing := sorted(wanted - self._last.keys()):
+            self._last |= self._fetch(missing)
+        return self._last
 
 
 def _words(event: Event | None, field: str) -> Words | None:

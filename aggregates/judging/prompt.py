@@ -131,8 +131,13 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
 
 def in_these_words(verdict: BooleanVerdict, found: Evidence) -> Likely:
     """How likely it is, in words: surely only where words of the prompt bear it out, or the whole of it does."""
-    whole = verdict.value is not True or verdict.name == "context_sufficient" or found.span is not None
-    return verdict.likely if whole else "likely"
+    borne_out = verdict.value is not True or found.span is not None or not rests_on_words(verdict.name)
+    return verdict.likely if borne_out else "likely"
+
+
+def rests_on_words(name: BooleanName) -> bool:
+    """Whether words of a prompt bear it out, and not the prompt as a whole."""
+    return name != "context_sufficient"
 
 
 SAID_CHARACTERS_MAX = 100

@@ -18,7 +18,7 @@ from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
-from projections.explain.rubric import RubricExplained, rubric
+from projections.explain.rubric import FIRST, PROMPTS_MAX, RubricExplained, rubric
 from projections.reader import Reader, bodies
 from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
@@ -137,16 +137,21 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     positions: list[int]
 
 
-def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int) -> Explanation | None:
-    """None where the developer has no such sub-session, under its present or any former id."""
+def explanation(
+    reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int, turns: range = FIRST
+) -> Explanation | None:
+    """None where the developer has no such sub-session, under its present or any former id.
+
+    `turns`: from 0, those whose prompts are explained; hardly a text of others is opened.
+    """
     row = find(reader, scope, sub_session_id)
     if row is None:
         return None
     facts = evidence.SubSessionEvidence(reader, row)
-    opening, floor, grade = boundary(facts), _floor(facts), rubric(facts)
+    opening, floor, grade = boundary(facts), _floor(facts), rubric(facts, turns)
     reached, rework, overridden = _outcome(facts), _rework(facts), _overrides(facts)
     judges = {opening.judge, grade.judge, reached.judge}
-    judges |= {each.judge for each in grade.prompts} | {each.judge for each in opening.kept}
+    judges |= {each.body.rubric.judge for each in facts.prompts[:PROMPTS_MAX]} | {each.judge for each in opening.kept}
     gaps, numbers = unsure_gaps(reader, row.sub_session_id), boundary_numbers(opening)
     verdict, places = _verdict(facts, grade.grade_told), [gap.split_turn_idx for gap in gaps]
     # Where nobody can tell one goal from two.

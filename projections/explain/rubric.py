@@ -1,12 +1,14 @@
 """Why a sub-session has its grade: the words that earned or missed each boolean."""
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any, get_args
 
 import msgspec
 
-from aggregates.judging.prompt import how_to_earn, in_these_words, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, in_these_words, rests_on_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
@@ -16,6 +18,7 @@ from projections.explain import evidence
 from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn, graded
 
 PROMPTS_MAX = 200  # a sub-session of more prompts is explained by its first ones
+FIRST = range(PROMPTS_MAX)
 _NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
 
 
@@ -79,14 +82,21 @@ class RubricExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     prompts_not_shown: int
 
 
-def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
+_Own = Callable[[int], dict[BooleanName, BooleanExplained]]
+
+
+def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricExplained:
+    """`turns`: from 0, those whose prompts are explained; what was missed is shown in their words."""
     row, intent, judged = facts.row, facts.row.intent, facts.row.judged_intent
-    shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
-    unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False))
+    turns = range(turns.start, min(turns.stop, len(facts.prompts)))
+    own: _Own = cache(lambda place: _booleans(facts, facts.prompts[place]))
+    shown = [_prompt(facts, facts.prompts[place], own(place)) for place in turns]
+    asked = facts.turns[turns.start : turns.stop]
+    unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, asked, strict=True))
     habits: dict[BooleanName, HabitExplained] = {}
     naming, text = None, ["No prompt of it could be classified, so it has no grade and is not counted."]
     if intent is not None:
-        habits, by = {name: _habit(facts, shown, name) for name in applicable(intent)}, ""
+        habits, by = {name: _habit(facts, own, turns, name) for name in applicable(intent)}, ""
         classified = [each for each in facts.prompts if each.body.rubric.intent is not None]
         # A person may have named another intent.
         named = (each for each in classified if each.body.rubric.intent == intent == judged)
@@ -129,36 +139,34 @@ def rubric(facts: evidence.SubSessionEvidence) -> RubricExplained:
     )
 
 
-def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], name: BooleanName) -> HabitExplained:
+def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: BooleanName) -> HabitExplained:
     """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
-    intent = facts.row.intent
-    chance = max([given(each.body.rubric.chances, intent).get(name, 0.0) for each in facts.prompts])
-    asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.body.rubric)]
+    intent, rubrics = facts.row.intent, [each.body.rubric for each in facts.prompts]
+    chance = max([given(each.chances, intent).get(name, 0.0) for each in rubrics])
+    asked = [place for place, each in enumerate(rubrics) if _applies(name, each)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
         none: dict[str, Any] = dict.fromkeys(HabitExplained.__struct_fields__)
         said = {"earned": False, "unsure": True, "chance": chance, "likely": in_words(None, chance)}
         return HabitExplained(**none | said | {"what": _NEVER, "asked_of": asked_of})
 
-    def own(place: int) -> BooleanExplained:
-        """Of a prompt that is not shown the text is read here."""
-        return (shown[place].booleans if place < len(shown) else _booleans(facts, facts.prompts[place]))[name]
+    def telling(places: Sequence[int]) -> BooleanExplained:
+        """The first that has words; texts are read until there is one."""
+        return next((each for place in places if (each := own(place)[name]).quote is not None), own(places[0])[name])
 
-    def telling(place: int) -> tuple[bool, bool, int]:
-        """Words of a prompt of the goal's own kind show most."""
-        return facts.prompts[place].body.rubric.intent != facts.row.intent, own(place).quote is None, place
-
-    earning, more = [place for place in asked if name in facts.prompts[place].body.rubric.earned], ""
+    earning, more = [place for place in asked if name in rubrics[place].earned], ""
     if earning:
-        nearest = own(min([each for each in earning if each < len(shown)] or earning[:1], key=telling))
+        early = _within(FIRST, earning)
+        # Words of a prompt of the goal's own kind show most.
+        alike = [place for place in early if rubrics[place].intent == intent] or early
+        nearest = telling(alike if rests_on_words(name) else _within(turns, alike))
     else:
-        missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
-        doubtful = next((each for each in missed if each.unsure), None)
-        nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
+        early = _within(FIRST, asked)
+        doubtful = next((place for place in early if name in rubrics[place].unsure), None)
+        nearest = telling(_within(turns, early)) if doubtful is None else own(doubtful)[name]
         if len(asked) > 1:
-            more = f"; asked of {len(asked)} prompts{'' if doubtful else ', and none of them earned it'}"
-        rubrics = [each.body.rubric for each in facts.prompts]
-        apart = sum(own.intent is not None and not _applies(name, own) for own in rubrics)
+            more = f"; asked of {len(asked)} prompts{', and none of them earned it' if doubtful is None else ''}"
+        apart = sum(each.intent is not None and not _applies(name, each) for each in rubrics)
         if apart:
             more += f"; not asked of {evidence.counted(apart, 'prompt')}, of another kind"
     likely = nearest.likely if nearest.earned else in_words(None if nearest.unsure else False, chance)
@@ -166,11 +174,18 @@ def _habit(facts: evidence.SubSessionEvidence, shown: list[PromptExplained], nam
     return HabitExplained(**msgspec.structs.asdict(nearest) | told)
 
 
+def _within(turns: range, places: Sequence[int]) -> Sequence[int]:
+    """Those of these turns; the first where none is."""
+    return [place for place in places if place in turns] or places[:1]
+
+
 def _applies(name: BooleanName, own: Rubric) -> bool:
     return own.intent is not None and name in applicable(own.intent)
 
 
-def _prompt(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
+def _prompt(
+    facts: evidence.SubSessionEvidence, prompt: JudgedTurn, booleans: dict[BooleanName, BooleanExplained]
+) -> PromptExplained:
     turn, own, intent, standing = prompt.turn, prompt.body.rubric, facts.row.intent, prompt.body.standing
     wanted = () if own.intent is None or intent is None else applicable(intent)
     not_asked = [name for name in wanted if not _applies(name, own)]
@@ -197,15 +212,15 @@ def _prompt(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> PromptExp
         kind_told=kind_told(own.chances),
         confidence=own.confidence if judged else None,
         standing_score=None if standing is None else standing.score,
-        booleans=_booleans(facts, prompt),
+        booleans=booleans,
         not_asked=not_asked,
     )
 
 
 def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
-    own = prompt.body.rubric
-    unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == prompt_id(prompt.turn))]
+    own, named = prompt.body.rubric, prompt_id(prompt.turn)
+    unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == named)]
     unit = unit[: len(joined_turns([each.turn for each in unit]))]
     texts = [text for each in unit if (text := facts.text(each.body.prompt)) is not None]
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
@@ -225,7 +240,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             likely=in_these_words(verdict, found),
             span=span,
             how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
-            prompt_id=prompt_id(prompt.turn) if name in own.earned else None,
+            prompt_id=named if name in own.earned else None,
             what=found.what,
             position=unit[place].turn.position,
             quote=quote,

@@ -56,12 +56,13 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     alone, opened = integer(call.query, "turn"), integer(call.query, "open") or 0
     number = min(max(integer(call.query, "page") or _page_of(opened), 1), OFFSET_MAX // TURNS_SHOWN)
     page = ((number - 1) * TURNS_SHOWN, TURNS_SHOWN) if alone is None else (min(max(alone, 1), OFFSET_MAX) - 1, 1)
+    turns, rules_version = range(page[0], sum(page)), call.service.settings.rules_version
     row, detail, told, explained = await call.read(
         lambda reader, scope: (
             find(reader, scope, goal_id),
             sub_session_detail(reader, scope, goal_id),
             goal_turns(reader, scope, goal_id, page[1], page[0]),
-            explanation(reader, scope, goal_id, call.service.settings.rules_version),
+            explanation(reader, scope, goal_id, rules_version, turns),
         )
     )
     if row is None or detail is None or told is None or explained is None:
