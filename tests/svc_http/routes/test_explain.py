@@ -1,7 +1,9 @@
 """Explanations: each part says what was decided, by which words and facts, and what was not observed."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -10,12 +12,14 @@ from hypothesis import given
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Event, Words
 from projections.explain.boundary import KEPT_MAX
+from projections.explain.explain import Explanation, explanation
+from projections.reader import Reader
 from svc_http.app import build_api
 from tests.fuzz.odd import examples
 from tests.pages import demo_page, written
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.basics import ANA, ANA_SCOPE
-from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, prompt_name, request, shell
 from tests.svc_http.house import Caller, House, bearer, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 
@@ -239,6 +243,35 @@ async def test_prompts_that_could_not_open_another_topic(house: House, api: Call
     assert (len(boundary["kept"]), boundary["kept_not_shown"], boundary["kept"][0]["signals"]) == (KEPT_MAX, 2, [])
     assert {each["text"] for each in boundary["kept"]} == {"It opens no other topic, whatever it says: only navigates."}
     assert f"{KEPT_MAX + 2} later prompts stayed in it." in boundary["text"]
+
+
+def test_some_of_its_turns_are_explained_as_all_are() -> None:
+    """Of the other turns hardly a text is opened."""
+    log, opened = Log(ANA_SCOPE), set[int]()
+    for place in range(30):
+        at_us = MONDAY + place * MINUTE
+        log.answer("a", log.prompt("a", f"{WHY} Step {place}.", at_us), "It is in line 7.", at_us + SECOND)
+    views, events = project(log.facts), {each.position: each.event for each in log.facts}
+
+    def fetch(positions: Iterable[int]) -> dict[int, Event]:
+        opened.update(positions)
+        return {position: events[position] for position in positions}
+
+    def explain(turns: range) -> Explanation:
+        opened.clear()
+        (name,) = views.execute("SELECT sub_session_id FROM sub_sessions").fetchone()
+        found = explanation(Reader(views, fetch), ANA_SCOPE, UUID(name), 2, turns)
+        assert found is not None
+        return found
+
+    def told(shown: Explanation) -> list[Any]:
+        habits = {name: (each.earned, each.unsure, each.likely) for name, each in shown.rubric.booleans.items()}
+        return [habits, shown.verdict, shown.outcome, shown.boundary, shown.floor, shown.judges, shown.positions]
+
+    whole, some = explain(range(200)), explain(range(20, 25))
+    assert len(opened) <= 5 + 3, "those shown, the first, the last, and the one that says what is wanted"
+    assert some.rubric.prompts == whole.rubric.prompts[20:25]
+    assert told(some) == told(whole)
 
 
 async def test_a_habit_that_was_asked_of_no_prompt(house: House, api: Caller) -> None:
