@@ -18,7 +18,7 @@ from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
-from projections.explain.rubric import FIRST, PROMPTS_MAX, RubricExplained, rubric
+from projections.explain.rubric import FIRST, RubricExplained, rubric
 from projections.reader import Reader, bodies
 from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
@@ -140,10 +140,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 def explanation(
     reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int, turns: range = FIRST
 ) -> Explanation | None:
-    """None where the developer has no such sub-session, under its present or any former id.
-
-    `turns`: from 0, those whose prompts are explained; hardly a text of others is opened.
-    """
+    """None where the developer has none of this id, present or former. `turns`: whose prompts are explained, from 0."""
     row = find(reader, scope, sub_session_id)
     if row is None:
         return None
@@ -151,13 +148,12 @@ def explanation(
     opening, floor, grade = boundary(facts), _floor(facts), rubric(facts, turns)
     reached, rework, overridden = _outcome(facts), _rework(facts), _overrides(facts)
     judges = {opening.judge, grade.judge, reached.judge}
-    judges |= {each.body.rubric.judge for each in facts.prompts[:PROMPTS_MAX]} | {each.judge for each in opening.kept}
+    judges |= {each.body.rubric.judge for each in facts.prompts[: FIRST.stop]} | {each.judge for each in opening.kept}
     gaps, numbers = unsure_gaps(reader, row.sub_session_id), boundary_numbers(opening)
     verdict, places = _verdict(facts, grade.grade_told), [gap.split_turn_idx for gap in gaps]
     # Where nobody can tell one goal from two.
     unsure = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
-    if any(unsure.values()):
-        parts = ", ".join(evidence.said("unsure", part) for part, holds in unsure.items() if holds)
+    if parts := ", ".join(evidence.said("unsure", part) for part, holds in unsure.items() if holds):
         verdict += f" {evidence.said('unsure', 'said', parts=parts)}"
     if row.settled:
         needed = evidence.said("needed", "last" if facts.following is None else "followed", floor=_COMPLETION_FLOOR)
