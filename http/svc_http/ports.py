@@ -35,7 +35,8 @@ T = TypeVar("T")
 
 COMMANDS_AT_ONCE = 64  # of many how many are on their way to the store
 REFUSALS_MAX = 8
-SEARCHES_MAX = 20
+SEARCHES_MAX = 20  # of a browser
+SEARCHING_MAX = 1_000  # browsers whose searches are kept
 SEARCH_NAME_BYTES = 12
 REFUSAL_CHARACTERS_MAX = 300
 SHORT_BYTES_MAX = 256 * 1024  # of texts; a longer one waits in another line, so that no usual prompt waits for it
@@ -122,14 +123,17 @@ class Searches:
     """
 
     def __init__(self) -> None:
-        self._words: dict[UUID, dict[str, str]] = {}
+        self._words: dict[UUID, dict[str, str]] = {}  # that which looked last stands last
 
     def keep(self, sign_in_id: UUID, words: str) -> str:
         """The name."""
-        known, name = self._words.setdefault(sign_in_id, {}), token_urlsafe(SEARCH_NAME_BYTES)
+        known, name = self._words.pop(sign_in_id, {}), token_urlsafe(SEARCH_NAME_BYTES)
         known[name] = words
+        self._words[sign_in_id] = known
         if len(known) > SEARCHES_MAX:
             del known[next(iter(known))]
+        if len(self._words) > SEARCHING_MAX:
+            del self._words[next(iter(self._words))]
         return name
 
     def words(self, sign_in_id: UUID, name: str) -> str | None:

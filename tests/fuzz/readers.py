@@ -39,6 +39,7 @@ from aggregates.times import bare_date, parse_instant
 from aggregates.turns.turn import Turn, active_us, sum_work
 from aggregates.turns.turns import Capture, PlacedObservation, build_turns
 from projections.derive.sub_session_rows import model_totals, work_by_file
+from projections.sub_sessions.search import patterns as said
 from svc.connect.changes import document_of
 from svc.importing import claude_lines, codex_lines
 from svc.importing.lines import decode_object
@@ -174,6 +175,7 @@ def function_targets() -> Iterator[Target]:
             "topics": topics,
             "rendered": lambda text: rendered(text, {"goal_explicit": " ".join(text.split()[:20])}),
             "excerpt": lambda text: excerpt(text, 100),
+            "said words": lambda text: [each.search(text) for each in said("retries carrying")],
             "new_in": lambda text: Shown().new_in(text, 2),
             "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
             "normalized": normalized,
