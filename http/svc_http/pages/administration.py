@@ -234,7 +234,7 @@ async def server(call: ByOperator) -> Response:
     asked, directory = records.forget_requests(call.service.directory), call.service.directory
     asking = [(each, asked[each.id]) for each in directory.all(records.Developer) if each.id in asked]
     shown = await call.service.status(by_kind=False)
-    return await call.show("organization/server.html", shown=shown, asking=asking, wrong=_wrong(shown))
+    return await call.show("organization/server.html", s=shown, asking=asking, wrong=_wrong(shown))
 
 
 def _wrong(shown: Status) -> list[str]:

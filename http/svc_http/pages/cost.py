@@ -16,7 +16,7 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.period import Drawn, drawn, period_of
 from svc_http.pages.rendering import cut
-from svc_http.pages.words import CAUSES, cost_told, usd
+from svc_http.pages.words import cost_told, usd
 from svc_http.routing import Routes
 
 REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
@@ -41,7 +41,7 @@ async def cost(call: BySignIn) -> Response:
         )
     )
     series = _series(in_time)
-    rows = _rows(in_time, bars, series, zone)
+    rows = _rows(in_each(in_time, bars, zone), bars, series)
     return await call.show(
         "cost.html",
         **asked,
@@ -55,7 +55,6 @@ async def cost(call: BySignIn) -> Response:
         unit=bars.unit,
         chart=_chart(rows, series, bars.unit),
         lost=lost,
-        causes=CAUSES,
     )
 
 
@@ -86,11 +85,15 @@ def _series(found: Cost) -> Series:
     return Series(shown, {key: min(place, SERIES_MAX) for place, key in enumerate(ranked)})
 
 
-def _rows(found: Cost, bars: Drawn, series: Series, zone: tzinfo) -> list[Row]:
+def in_each(found: Cost, bars: Drawn, zone: tzinfo) -> list[CostGroup | None]:
+    """The sums of each part of a time; None where no goal began."""
     groups = {group.key: group for group in found.groups}
+    return [groups.get(period_start(bars.unit, each.start_us, zone)) for each in bars.windows]
+
+
+def _rows(groups: Sequence[CostGroup | None], bars: Drawn, series: Series) -> list[Row]:
     rows = []
-    for label, window, query in zip(bars.labels, bars.windows, bars.queries, strict=True):
-        group = groups.get(period_start(bars.unit, window.start_us, zone))
+    for label, query, group in zip(bars.labels, bars.queries, groups, strict=True):
         known_usd = [0.0] * len(series.names)
         for part in () if group is None else group.parts:
             known_usd[series.places[part.key]] += part.known_cost_usd or 0

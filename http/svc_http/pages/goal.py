@@ -85,7 +85,6 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         row=row,
         detail=detail,
         explained=explained,
-        goal_id=row.sub_session_id,
         told=told,
         dearest=dearest,
         dearest_at="" if dearest is None else _place(link, number, dearest.number),

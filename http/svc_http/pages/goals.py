@@ -15,11 +15,10 @@ from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, form_of
 from svc_http.pages.period import NAMES, period_of
 from svc_http.pages.words import SAID
-from svc_http.params import OFFSET_MAX, Query, integer
+from svc_http.params import Query
 from svc_http.routes.goals import FOUND_MAX, found_with, page_of_goals, wanted
 from svc_http.routing import Routes
 
-PAGE_ROWS = 50
 TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
 SORTS: dict[Sort, str] = {
     "started": "newest",
@@ -35,10 +34,6 @@ FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", 
 SEARCH = "/goals/search"
 Link = Callable[..., str]
 routes = Routes()
-
-
-def page_number(call: BySignIn) -> int:
-    return min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
 
 
 @routes("GET /goals", "The goals, with filters.")

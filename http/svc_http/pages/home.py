@@ -12,7 +12,7 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import next_habit
 from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window
-from projections.cost import Cost, CostGroup, CostQuery, cost, period_start
+from projections.cost import Cost, CostGroup, CostQuery, cost
 from projections.reader import Reader
 from projections.scores import skill
 from projections.scores.score import tally
@@ -21,7 +21,7 @@ from projections.sub_sessions.goals import Goals, Order, Wanted, goals
 from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
-from svc_http.pages.cost import REQUESTS_MAX
+from svc_http.pages.cost import REQUESTS_MAX, in_each
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
@@ -72,8 +72,7 @@ async def home(call: BySignIn) -> Response:
     period: Period = asked["period"]
     parts = drawn(period, zone)
     found = await call.read(partial(_home, period=period, parts=parts, zone=zone, now_us=now_us))
-    groups = {group.key: group for group in found.cost.groups}
-    spent = [groups.get(period_start(parts.unit, each.start_us, zone)) for each in parts.windows]
+    spent = in_each(found.cost, parts, zone)
     return await call.show(
         "home.html",
         **asked,

@@ -24,7 +24,7 @@ from aggregates.times import (
 from projections.reader import Reader
 from projections.scores.score import first_and_last
 from svc_http.params import ByKey, Query
-from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, short_day_of, told_as
+from svc_http.records import USUAL, asked_of, day_of, last_days, month_told, short_day_of, told_as
 
 BARS_MAX = 60
 NAMES = ("days", "from", "to")
@@ -79,7 +79,7 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
     oldest, wrong = today if oldest_us is None else min(local_date(oldest_us, zone), today), None
     try:
         asked = asked_of(query, today, oldest)
-        if not any(map(query.get, NAMES)) and _is_empty(reader, scope, asked, zone):
+        if not any(map(query.get, NAMES)) and first_and_last(reader, scope, asked.window(zone))[0] is None:
             asked = asked_of(MultiDict({"days": "all"}), today, oldest)
     except ValueError as error:
         wrong, asked = f"{error} Shown are the last {USUAL} days.", last_days(USUAL, today)
@@ -118,10 +118,6 @@ def _near(reader: Reader, scope: Scope, window: Window) -> int | None:
         return None
     _, before_us = first_and_last(reader, scope, Window(0, window.start_us))
     return first_and_last(reader, scope, Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
-
-
-def _is_empty(reader: Reader, scope: Scope, asked: Asked, zone: ZoneInfo) -> bool:
-    return first_and_last(reader, scope, asked.window(zone))[0] is None
 
 
 def _month(day: date, today: date) -> tuple[str, str]:

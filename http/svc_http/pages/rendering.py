@@ -17,7 +17,7 @@ from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
-from aggregates.scores.grades import Tally, score_told
+from aggregates.scores.grades import Tally
 from svc_http.bodies import HttpError
 from svc_http.pages import charts, words
 from svc_http.ports import Service
@@ -65,10 +65,9 @@ def environment() -> jinja2.Environment:
         "coded": coded,
         "likely": words.spread,
         "rate": rate,
-        "score_told": score_told,
         "habit_bar": charts.habit,
     }
-    made.globals |= {"file": file_url, "kinds": words.KINDS}
+    made.globals |= {"file": file_url, "kinds": words.KINDS, "causes": words.CAUSES, "languages": words.LANGUAGES}
     return made
 
 

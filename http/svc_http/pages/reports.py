@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any, get_args
+from typing import Any
 from uuid import UUID
 
 from quart import Response
@@ -17,10 +17,9 @@ from projections.facts.reports import Meta
 from svc_http.bodies import accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
-from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.words import HABITS, day, local, rate_told
+from svc_http.params import OFFSET_MAX, integer
 from svc_http.routes import reports as api
-from svc_http.routes.reports import GenerateBody
 from svc_http.routing import Routes
 
 STATES: Mapping[ReportStatus, str] = {
@@ -33,7 +32,7 @@ STATES: Mapping[ReportStatus, str] = {
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
-ROWS_SHOWN = 20
+PAGE_ROWS, ROWS_SHOWN = 50, 20
 routes = Routes()
 
 
@@ -54,7 +53,7 @@ def title_of(meta: Meta, zone: tzinfo) -> str:
 
 @routes("GET /reports", "The reports, and where to ask for one.")
 async def list_reports(call: BySignIn) -> Response:
-    number = page_number(call)
+    number = min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
     listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
     newest = next((each for each in listed if each.status == "completed"), None) if number == 1 else None
     read = None if newest is None else await call.read(rows.report, UUID(newest.report_id))
@@ -79,8 +78,8 @@ async def list_reports(call: BySignIn) -> Response:
 @routes("POST /reports", "Ask for a report.")
 async def ask_for(call: BySignIn) -> Response:
     fields = await form_of(call)
-    period: Schedule = chosen("period", fields.get("period", ""), get_args(Schedule))
-    started = await api.generate(call, GenerateBody(period=period, date=fields.get("date") or None))
+    period: Schedule = chosen("period", fields.get("period", ""), PERIODS)
+    started = await api.generate(call, api.GenerateBody(period=period, date=fields.get("date") or None))
     return rendering.redirect(f"/reports/{started.report_id}")
 
 

@@ -24,13 +24,12 @@ from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
-from svc_http.pages.words import AGENTS
+from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, zone_sent
 from svc_http.records import Arrival
 from svc_http.routes.people import new_key
 from svc_http.routing import Routes
 
-LANGUAGES = {"en": "English", "ko": "한국어"}
 routes = Routes()
 
 
@@ -107,7 +106,6 @@ async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | Non
         stays=stays(call),
         this=call.sign_in.id,
         provider=call.service.provider,
-        languages=LANGUAGES,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
         setup=await call.service.client_setup(),
         address=_address(call),

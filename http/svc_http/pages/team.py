@@ -16,7 +16,7 @@ from svc_http.pages import charts, rendering
 from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn
 from svc_http.pages.period import Period, period_of
-from svc_http.pages.words import CAUSES, STATES, counted, number
+from svc_http.pages.words import STATES, counted, number
 from svc_http.records import short_day_of
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
 from svc_http.routing import Routes, path_id
@@ -60,7 +60,6 @@ async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict
         "chart": _chart(labels, trend.weeks),
         "cost": await spent_by_team(call, chosen, equal_windows(window, 2), zone),
         "impact": await call.read(team_throttle, stays, window, REQUESTS_MAX),
-        "causes": CAUSES,
     }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aggregates.scores.grades import Interval
 
 UNKNOWN = "–"
+LANGUAGES = {"en": "English", "ko": "한국어"}  # of reports
 AGENTS = ("claude-code", "codex", "gemini", "copilot", "opencode")  # that svc connects
 
 
