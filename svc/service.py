@@ -22,7 +22,7 @@ from aggregates.people.entry import DERIVING, NAMES, Budgets, Operators, Uses
 from aggregates.prices.catalog import Served
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
-from aggregates.telemetry.rereading import reread
+from aggregates.telemetry.export import reread
 from projections.facts.facts import activation
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader, is_passing
@@ -34,9 +34,8 @@ from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.nodes import Following, Job, Leading
 from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
-from svc.jobs.questions import LlmJudge, Narratives
+from svc.jobs.questions import LlmJudge, Narratives, Reviews
 from svc.jobs.reports import Backfills, ReportJobs, ReportSchedules
-from svc.jobs.reviews import Reviews
 from svc.llm.client import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent

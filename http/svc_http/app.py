@@ -16,11 +16,11 @@ from svc_http.pages.door import admit_to_pages
 from svc_http.pages.rendering import error_page
 from svc_http.params import Call
 from svc_http.ports import Service, beside
-from svc_http.routes import capture, goals, judging, operations, otlp, people, reports, scores, sub_sessions, teams
+from svc_http.routes import capture, goals, operations, otlp, people, reports, scores, sub_sessions, teams
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
 _PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration, moved)
-_FAMILIES = (operations, capture, judging, scores, teams, goals, sub_sessions, reports, people, otlp)
+_FAMILIES = (operations, capture, scores, teams, goals, sub_sessions, reports, people, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 

@@ -1,6 +1,7 @@
-"""`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
+"""`svc connect`, `disconnect`, `doctor` and `review`: an agent's own settings, and what it judges itself."""
 
 import difflib
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -14,10 +15,13 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.times import iso
 from svc import __version__
 from svc.cli import Command
-from svc.cli.common import Shown, json_option, print_json, say, settings_option
+from svc.cli.asking import Asking
+from svc.cli.common import Shown, json_option, print_json, say, settings_option, working
 from svc.connect import connections
+from svc.connect import review as reviewing
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
+from svc.connect.connections import Server
 from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine
 from svc.connect.review import DAILY_TOKENS, RULES, Judge
 from svc.hook import machine
@@ -111,7 +115,7 @@ def connect(
     if dry_run:
         say("nothing was changed")
         return
-    server = connections.Server(target.url, key)
+    server = Server(target.url, key)
     capture = connections.Capture() if offline else _answering(server, api if mcp or judge else None)
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
@@ -148,14 +152,14 @@ def _tell(target: Target, judges: Sequence[str], plugins: Sequence[str]) -> None
         say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
 
 
-def _answering(server: connections.Server, api: str | None) -> connections.Capture:
+def _answering(server: Server, api: str | None) -> connections.Capture:
     """What the intake wants, after the API was heard as well. Raises `NotAnswered`."""
     hint = "Is `svc serve` running there? --offline sets it up without asking"
     try:
         wanted = server.config().capture
         if api is not None:
             hint = "That should be the API: --var names the folder that is served here, --api another machine's address"
-            connections.Server(api, server.key).answer("GET", "/v1/score_v3/skill")
+            Server(api, server.key).answer("GET", "/v1/score_v3/skill")
     except connections.NotAnswered as error:
         raise connections.NotAnswered(f"{error}. {hint}") from error
     return wanted
@@ -356,3 +360,37 @@ def hook(agent: str, connection: str | None) -> None:
     """
     # Agents go past this: see `svc.__main__`.
     call([agent] if connection is None else [agent, "--connection", connection])
+
+
+@click.command(cls=Asking, example="svc review --with claude-code --limit 5")
+@click.option("--with", "agent", type=click.Choice(get_args(AgentName)), help="Which. [default: the one connected]")
+@click.option("--model", help="Which of its models. [default: a small one, or the agent's own]")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many questions.")
+@click.option("--budget", default=DAILY_TOKENS, show_default=True, help="Tokens a day.")
+@click.option("--dry-run", is_flag=True, help="Count what would be asked, and ask nobody.")
+def review(
+    server: Server, agent: AgentName | None, model: str | None, limit: int, budget: int, dry_run: bool, as_json: bool
+) -> None:
+    """The agent is run without a screen in an empty folder, with its tools, hooks and memory off, one question at a
+    time. Your prompts and the ends of its answers go to its model, by your account there. What is answered is kept.
+    """
+    ours = sorted(connections.all_stored(), key=lambda each: (each.agent != agent, not each.judge))
+    if not ours:
+        raise Refused("no agent is connected on this machine: svc connect claude-code")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the agent is ended with it
+    judge = Judge(agent or ours[0].agent, model)
+    if dry_run:
+        found = reviewing.questions(server)[:limit]
+        tokens = sum(map(reviewing.tokens_at_most, found))
+        return say(f"{len(found)} questions are open for {judge.agent} ({judge.model}), at most {tokens:,} tokens")
+    with working(f"asking {judge.agent}", "what was answered is kept") as progress:
+        report = reviewing.review(server, ours[0].name, judge, limit, budget, progress)
+    if as_json:
+        print_json(report)
+    else:
+        spent = reviewing.Spent.today()
+        refused = f", {report.refused} refused: {spent.failure}" if report.refused else ""
+        cost = f"{report.tokens:,} tokens, {spent.tokens:,} of {budget:,} today"
+        say(f"{judge.agent} ({judge.model}) answered {report.answered} questions{refused}; {cost}")
+    if report.stopped is not None:
+        raise click.ClickException(report.stopped)

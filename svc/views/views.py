@@ -25,7 +25,7 @@ from aggregates.capture.events import DECODER_VERSION, PromptAnswered, PromptCap
 from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
-from aggregates.telemetry.rereading import reread
+from aggregates.telemetry.export import reread
 from projections.apply import Bookmark, apply, atomic, bookmark, derive_later, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay

@@ -30,8 +30,8 @@ from projections.apply import apply
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
+from svc.jobs.questions import Reviews
 from svc.jobs.reports import ReportJobs, Write
-from svc.jobs.reviews import Reviews
 from svc.log.codec import NewEvent
 from svc_http import ports
 from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US, company

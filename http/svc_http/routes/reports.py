@@ -1,4 +1,4 @@
-"""A developer's own reports, which the service's workers make, and backfills of an organization."""
+"""A developer's own reports, which the service's workers make; backfills of an organization; what agents judge."""
 
 import uuid
 from collections.abc import Sequence
@@ -15,10 +15,12 @@ from aggregates.reports.events import BackfillRequested
 from aggregates.times import WindowName, iso, time_range
 from projections.facts import reports
 from projections.facts.reports import ReportListed, ReportRecord, ReportState
+from projections.sub_sessions import unjudged
 from projections.sub_sessions.listing import count_started
 from svc_http.bodies import HttpError, accepted, found, unavailable
-from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, refusing, zone_sent
+from svc_http.params import LIMIT, PAGE, ByKey, BySecret, clamped, day_sent, refusing, zone_sent
 from svc_http.ports import Service
+from svc_http.records import QUESTIONS_MAX, AgentAnswers, AnswersTaken, OpenQuestions
 from svc_http.routing import Routes
 
 WAITING_MAX = 32  # reports of one developer that may wait: more were asked for by a program that loops
@@ -183,3 +185,23 @@ async def _begun(
         sub_sessions=count,
     )
     return accepted(await service.start_backfill(requested))
+
+
+# --- what a developer's own agent is asked about their work, and what it answers --------------------------------
+
+_QUESTIONS = clamped("limit", 20, QUESTIONS_MAX, "How many questions")
+
+
+@routes("GET /v1/judge/questions", "What your own agent may judge of your work.", (_QUESTIONS,))
+async def questions(call: ByKey) -> OpenQuestions:
+    return OpenQuestions(accepted(await call.service.judge_questions(call.scope, _QUESTIONS.read(call.query))))
+
+
+@routes("GET /v1/judge/verdicts", "How many verdicts on your work came from whom.")
+async def verdicts(call: ByKey) -> unjudged.Judged:
+    return await call.read(unjudged.judged)
+
+
+@routes("POST /v1/judge/answers", "What your own agent says; each answer is taken or refused by itself.")
+async def answer(call: ByKey, body: AgentAnswers) -> AnswersTaken:
+    return accepted(await call.service.judge_answers(call.scope, body.answers))

@@ -14,7 +14,7 @@ from aggregates.capture.events import (
     is_older,
 )
 from aggregates.event import Words, cut
-from aggregates.telemetry.rereading import reread
+from aggregates.telemetry.export import reread
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import NOW_US, claude, counter, log, logs, metrics, span, taken, traces
 
