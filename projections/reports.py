@@ -4,6 +4,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -225,14 +226,7 @@ class _SubSession(msgspec.Struct, frozen=True):
     outcome: GoalOutcome
 
 
-OUTCOMES: dict[str, GoalOutcome] = {
-    "crushed": "reached",
-    "not_reached": "not_reached",
-    "repeated": "repeated",
-    "undecided": "undecided",
-    "going_on": "going_on",
-    "not_counted": "not_counted",
-}
+OUTCOMES: dict[str, GoalOutcome] = {"crushed" if each == "reached" else each: each for each in get_args(GoalOutcome)}
 
 
 def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:

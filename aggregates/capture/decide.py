@@ -131,8 +131,13 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
             known, command = former, replace(command, prompt_id=former_stream(command)[0])
         if isinstance(known, PromptState):
             return _decide_known_prompt(command, known, sent, context)
-    corrected = _tells_more(command, known, context)
-    if known is not None and not corrected and not _confirms(command, known):
+    corrected = is_newer = False
+    if isinstance(known, TranscriptBatchState) and isinstance(command, events.CaptureRecords):
+        account = cleared(_captured(command, context), context)  # of the records that were taken
+        corrected = isinstance(account, events.RecordsCaptured) and _account_digest(account) not in known.digests
+        # Where a newer reader tells the same, it must count beside what this reader tells of copies.
+        is_newer = command.decoder_version > known.reader_version
+    if known is not None and not corrected and not is_newer:
         return Decision((), Done(False, stream))
     created = known is None or corrected
     corrected |= isinstance(former, TranscriptBatchState)
@@ -161,21 +166,6 @@ def _decide_known_prompt(
         told = {"agent_session_id": known.agent_session_id, "content_digest": b"", "prompt_id": stream}
         found.append(events.PromptAnswered(**_told(events.PromptAnswered, command, context, **told)))
     return Decision(tuple((stream, each) for each in found), Done(bool(found), stream, bool(found)))
-
-
-def _tells_more(command: events.AnyCapture, known: object, context: Context) -> bool:
-    """Whether a transcript's records are another account of those that were taken."""
-    if not isinstance(known, TranscriptBatchState) or not isinstance(command, events.CaptureRecords):
-        return False
-    captured = cleared(_captured(command, context), context)
-    return isinstance(captured, events.RecordsCaptured) and _account_digest(captured) not in known.digests
-
-
-def _confirms(command: events.AnyCapture, known: object) -> bool:
-    """Whether a newer reader tells the same: it must count beside what this reader tells of copies."""
-    if not isinstance(known, TranscriptBatchState) or not isinstance(command, events.CaptureRecords):
-        return False
-    return command.decoder_version > known.reader_version
 
 
 def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:

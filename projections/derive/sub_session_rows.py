@@ -56,10 +56,6 @@ class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
     upper_bound_requests: int = 0
     reported: bool = False  # no request goes without a token: where none is counted, none was reported
 
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
-
 
 class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     prompt: TextRef | None

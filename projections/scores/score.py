@@ -11,16 +11,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.records.record import TOKEN_KINDS
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
-from aggregates.times import (
-    INSTANT_MAX_US,
-    UNTIMED_US,
-    US_PER_SECOND,
-    AskedWindow,
-    Window,
-    WindowName,
-    iso,
-    local_date,
-)
+from aggregates.times import INSTANT_MAX_US, UNTIMED_US, US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
 from projections.prices import NANO
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, QUALIFIES, SETTLED, TOKENS

@@ -227,6 +227,7 @@ def graded_prompts(
 
 # One's own habits: prompts that show each and prompts that miss it, and goals reached with and without.
 
+BEST_READ, MISSED_READ = 5, 20  # so many are looked at for one that fits, and whose text is still there
 MARKED_CHARACTERS_MAX = 20_000  # in a longer prompt no words are looked for
 AROUND_CHARACTERS = 70  # so much is shown on either side of the words
 WORDS_CHARACTERS = 140
@@ -246,58 +247,49 @@ class ShownHabit(msgspec.Struct, frozen=True):
 ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is one, or its words are gone
 
 
-class _Sought(NamedTuple):
-    bits: str  # those of the habits that a prompt may be an example of
-    first: str  # in which order prompts are looked at
-    order: str  # the same, where they are joined
-    read: int  # so many are looked at for one that fits, and whose text is still there
-    fits: Callable[[BooleanName, PromptDetail], bool] = lambda *_: True
-
-
 def _surely_misses(name: BooleanName, body: PromptDetail) -> bool:
     """By its own kind, not by that of its goal: to commit a fix calls for no cause."""
     own = body.rubric
     return name in own.missed and kind_told(own.chances) == own.intent
 
 
-_BEST = _Sought(
-    "standing_sure & standing_earned & own_earned",
-    "own_score DESC, at_us DESC",
-    "p.own_score DESC, p.at_us DESC, p.turn_id",
-    read=5,
-)
-_MISSED = _Sought(
-    "standing_sure & ~standing_earned", "at_us DESC", "p.at_us DESC, p.turn_id DESC", read=20, fits=_surely_misses
-)
-
-
 def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the developer's best prompt that shows it."""
-    return _examples(reader, scope, window, _BEST)
+    order = ("own_score DESC", "at_us DESC", "turn_id")
+    return _examples(reader, scope, window, "standing_sure & standing_earned & own_earned", order, BEST_READ)
 
 
 def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the newest prompt that surely calls for it and misses it, as did those before it in its goal."""
-    return _examples(reader, scope, window, _MISSED)
+    order = ("at_us DESC", "turn_id DESC")
+    return _examples(reader, scope, window, "standing_sure & ~standing_earned", order, MISSED_READ, _surely_misses)
 
 
-def _examples(reader: Reader, scope: Scope, window: Window, sought: _Sought) -> ShownHabits:
-    """Of each habit the first of the prompts with its bit whose text is still there."""
+def _examples(
+    reader: Reader,
+    scope: Scope,
+    window: Window,
+    bits: str,
+    order: Sequence[str],
+    read: int,
+    fits: Callable[[BooleanName, PromptDetail], bool] = lambda *_: True,
+) -> ShownHabits:
+    """Of each habit the first of the prompts with its bit that fits and whose text is still there."""
     found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
-    query, wanted = f"SELECT rowid, {sought.bits} {COUNTED} ORDER BY {sought.first}", mask(BOOLEANS)
+    query, wanted = f"SELECT rowid, {bits} {COUNTED} ORDER BY {', '.join(order[:-1])}", mask(BOOLEANS)
     for rowid, has in reader.db.execute(query, bound(scope, window)):
         for name in unmask(has & wanted):
             found[name].append(rowid)
-            if len(found[name]) == sought.read:
+            if len(found[name]) == read:
                 wanted &= ~mask((name,))
         if not wanted:
             break
     shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
     for name, rowids in found.items():
-        page = bound(scope, window, rows=json_array(rowids), limit=sought.read, offset=0)
+        page = bound(scope, window, rows=json_array(rowids), limit=read, offset=0)
         narrowed = "AND p.rowid IN (SELECT value FROM json_each(:rows))"
-        fits = partial(sought.fits, name)
-        for prompt, body in graded_prompts(reader, sought.order, page, narrowed, fits) if rowids else ():
+        joined = ", ".join(f"p.{column}" for column in order)
+        for prompt, body in graded_prompts(reader, joined, page, narrowed, partial(fits, name)) if rowids else ():
             if prompt.preview is not None:
                 shown[name] = _shown(reader, name, prompt, body)
                 break

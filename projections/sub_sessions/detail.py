@@ -143,8 +143,8 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
         models=[
-            Spent.of_model(each).shown_as(ModelWork, model=each.model, **({} if each.tokens else _UNTOLD))
-            for each in asked
+            spent.shown_as(ModelWork, model=each.model, **({} if spent.total_tokens else _UNTOLD))
+            for each, spent in zip(asked, map(Spent.of_model, asked), strict=True)
         ],
         token_costs=_token_costs(reader, models, row.started_us),
         median_cost_usd=_median_cost_usd(reader, scope),

@@ -12,15 +12,7 @@ from aggregates.times import UNTIMED_US, Window, iso
 from projections import Sort
 from projections.reader import Reader, bound, json_array
 from projections.sub_sessions.projects import UNKNOWN, Project, Projects, projects_of
-from projections.sub_sessions.rows import (
-    IN_RANGE,
-    OUTCOME,
-    SETTLED,
-    WHOLE_TOKENS,
-    GoalOutcome,
-    SubSessionRow,
-    select,
-)
+from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SETTLED, WHOLE_TOKENS, GoalOutcome, SubSessionRow, select
 
 ROWS_MAX = 50_000  # of a range so many goals are counted, the newest: each costs some three microseconds
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]

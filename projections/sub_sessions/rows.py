@@ -154,11 +154,8 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 
     @property
     def cost_usd(self) -> float | None:
-        return (
-            self.cost_usd_nano / NANO
-            if (self.requests or self.failed_requests) and not self.unpriced_requests
-            else None
-        )
+        is_known = (self.requests or self.failed_requests) and not self.unpriced_requests
+        return self.cost_usd_nano / NANO if is_known else None
 
     @property
     def undecided_reason(self) -> UndecidedReason | None:
@@ -240,10 +237,9 @@ def select(
         rows.append(SubSessionRow(**fields | {"standing": standing, "detail": unpack(fields["detail"], Detail)}))
     titles: list[tuple[TextRef | None, str]] = []
     for row in rows:
-        goal = (
-            (row.detail.goal_title, "rubric") if row.settled and row.intent else (row.detail.first_title, "heuristic")
-        )
-        titles.append(goal if row.detail.edited_title is None else (row.detail.edited_title, "user_edited"))
+        detail, is_judged = row.detail, row.settled and row.intent
+        goal = (detail.goal_title, "rubric") if is_judged else (detail.first_title, "heuristic")
+        titles.append(goal if detail.edited_title is None else (detail.edited_title, "user_edited"))
     summaries = [row.detail.edited_summary or row.detail.summary for row in rows]
     texts = reader.texts((*(ref for ref, _ in titles), *summaries))
     for row, (title, source), summary in zip(rows, titles, summaries, strict=True):

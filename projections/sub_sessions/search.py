@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -67,7 +67,7 @@ def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], i
         last = place
     rows = shown(reader, rows_of(reader, scope, list(found)), projects)
     return FoundGoals(
-        goals=[FoundGoal(**_fields(row), found=found[row.score_v3_sub_session_id]) for row in rows],
+        goals=[FoundGoal(**msgspec.structs.asdict(row), found=found[row.score_v3_sub_session_id]) for row in rows],
         looked_back_to=None if last is None else iso(last.started_us),
         next=None if is_end or last is None else str(last),
     )
@@ -80,10 +80,6 @@ def patterns(words: str) -> list[re.Pattern[str]]:
         stem = _ENDING.sub("", word)
         found.append(re.compile(f"{re.escape(stem)}(?:{re.escape(word[len(stem) :])}|(?:{_ENDINGS})?(?![a-z]))"))
     return found
-
-
-def _fields(row: Goal) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
 def _newest_first(reader: Reader, scope: Scope, asked: Asked, cursor: Cursor | None) -> Iterator[Cursor]:

@@ -21,16 +21,7 @@ from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
 from svc.views.projector import Course, Pace, Projector
-from svc.views.views import (
-    LEAP_BATCH_EVENTS,
-    LEAP_EVENTS,
-    RULES_VERSION,
-    leap,
-    new_file,
-    open_writer,
-    remove,
-    rules_of,
-)
+from svc.views.views import LEAP_BATCH_EVENTS, LEAP_EVENTS, RULES_VERSION, leap, new_file, open_writer, remove, rules_of
 from svc_http.ports import ReplayStatus
 
 MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
