@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
@@ -151,7 +152,7 @@ def _cost(goals: _Goals, projects: Projects, asked: CostQuery, known: bool, dear
         is_partial=not known,
         total=total.shown_as(CostSums, known=known),
         not_reached=failed.shown_as(CostSums, known=known),
-        groups=sorted(told, key=_by_time if asked.by in get_args(CostPeriod) else _by_cost),
+        groups=sorted(told, key=attrgetter("key") if asked.by in get_args(CostPeriod) else _by_cost),
         dearest=list(dearest),
     )
 
@@ -179,10 +180,6 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callabl
 def _spent(models: bytes) -> list[tuple[str | None, Spent]]:
     """What a goal spent on each model."""
     return [(each.model, Spent.of_model(each)) for each in unpack(models, list[ModelTotals])]
-
-
-def _by_time(group: CostPart) -> Any:
-    return group.key
 
 
 def _by_cost(group: CostPart) -> Any:

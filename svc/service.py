@@ -93,7 +93,7 @@ class RunningService(ports.Service):
         self.rebuilding = Rebuilding(settings.place, self.projector, self.journal)
         self.projector.damaged = self.rebuilding.mend
         self.moved, self.stop_following = self.projector.moved, self.projector.stop_following
-        self.start_replay = self.rebuilding.start
+        self.start_replay, self.replay_status = self.rebuilding.start, self.rebuilding.shown
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
         source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
@@ -168,9 +168,8 @@ class RunningService(ports.Service):
         return await self.administration.send(command, by=by)
 
     async def acts(self) -> Sequence[Act]:
-        recorded = await trio.to_thread.run_sync(
-            partial(self.store.read_topics, AUDITED, open_words=False), limiter=READS
-        )
+        read = partial(self.store.read_topics, AUDITED, open_words=False)
+        recorded = await trio.to_thread.run_sync(read, limiter=READS)
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
@@ -244,9 +243,6 @@ class RunningService(ports.Service):
             model = ports.ModelShown(name=self.gateway.model, spent_tokens=spent, daily_tokens=daily)
         with _views_at_hand():
             return await self.instruments.status(developers, model, writable=writable, by_kind=by_kind)
-
-    def replay_status(self) -> ports.ReplayStatus:
-        return self.rebuilding.shown()
 
     async def _caught_up(self, position: int = 0) -> None:
         """Wait a moment for level views that hold a position. Raises `Unavailable`."""

@@ -146,10 +146,9 @@ def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[records
 def let_in(directory: Directory, scope: Scope, now_us: int) -> list[records.Access]:
     """What came by another member's link and opens something now, until its developer calls it their own for good."""
     keys = (each for each in directory.all(records.Key) if each.scope == scope and _opens(each, now_us))
-    accounts = (
-        each for each in directory.all(records.Identity) if each.developer_id == scope.developer_id and not each.ended
-    )
-    found: list[records.Access] = [*sign_ins_of(directory, scope, now_us), *keys, *accounts]
+    accounts = (each for each in directory.all(records.Identity) if not each.ended)
+    theirs = (each for each in accounts if each.developer_id == scope.developer_id)
+    found: list[records.Access] = [*sign_ins_of(directory, scope, now_us), *keys, *theirs]
     return [each for each in found if root_of(directory, each) is not None]
 
 

@@ -254,9 +254,8 @@ def _slow(request: ApiRequest, duration_ms: int, usual_ms: float, usual: Sequenc
     rate_ms, tokens = median(rates), request.output_tokens
     details += f" It gave {tokens} tokens, of which each usually takes {rate_ms:.1f} ms."
     lost_us = int((duration_ms - max(usual_ms, rate_ms * tokens)) * _US_PER_MS)
-    return ThrottleEvent(
-        "latency_spike", request.at_us, request.session_id, details, ((request.at_us - lost_us, request.at_us),)
-    )
+    lost = request.at_us - lost_us, request.at_us
+    return ThrottleEvent("latency_spike", request.at_us, request.session_id, details, (lost,))
 
 
 def _seconds(us: int) -> str:

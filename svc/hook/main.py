@@ -183,9 +183,7 @@ class Sender:
         except TimeoutError:
             self._outbox.pause()
             return False
-        except (
-            Exception
-        ) as error:  # what is no answer: no way there, no HTTP, a certificate or a host that cannot be one
+        except Exception as error:  # no answer: no way there, no HTTP, a certificate or a host that cannot be one
             self._outbox.failed(getattr(error, "strerror", None) or type(error).__name__)
             return False
         missing = status in _NO_SERVICE and place in (PROMPTS, LOGS)

@@ -202,9 +202,8 @@ class ReportSchedules:
             return
         if not (await self._service.read(scope, asked_before, period)).number:
             language, notices = language_of(developer.language), developer.report_notices
-            await self._service.send(
-                events.request_report(scope, period, 0, language=language, notices=notices, scheduled=True)
-            )
+            wish = events.request_report(scope, period, 0, language=language, notices=notices, scheduled=True)
+            await self._service.send(wish)
         self._asked[scope, name] = period.start_us
 
 

@@ -54,11 +54,8 @@ class _Chat(msgspec.Struct):
 
 
 def _openai(question: Question) -> dict[str, Any]:
-    messages = [
-        {"role": "system", "content": question.instructions},
-        {"role": "user", "content": question.data},
-    ]
-    return {"model": question.model, "messages": messages}
+    said = {"system": question.instructions, "user": question.data}
+    return {"model": question.model, "messages": [{"role": role, "content": text} for role, text in said.items()]}
 
 
 def _openai_shaped(question: Question) -> dict[str, Any]:

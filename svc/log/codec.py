@@ -216,16 +216,8 @@ def _verified(stored: StoredEvent) -> tuple[bytes, bytes, bytes, bytes]:
     return checksum, head, fact, words
 
 
-_BYTES_EACH = {
-    str: 2,
-    bytes: 1,
-    tuple: 250,
-    UUID: 0,
-    int: 0,
-    bool: 0,
-    float: 0,
-    type(None): 0,
-}  # of a character, an item
+_BYTES_EACH: dict[type, int] = {str: 2, bytes: 1, tuple: 250, **dict.fromkeys((UUID, int, bool, float, type(None)), 0)}
+"""Of a character, an item."""
 
 
 def rough_bytes(held: msgspec.Struct) -> int:
