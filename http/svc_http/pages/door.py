@@ -161,6 +161,11 @@ def is_secure(request: Request) -> bool:
     return "https" in (request.scheme, request.headers.get("X-Forwarded-Proto", ""))
 
 
+def own_address(request: Request) -> str:
+    """Of this server, as its caller knows it."""
+    return f"{'https' if is_secure(request) else 'http'}://{request.host}"
+
+
 def operator_text(request: Request) -> str:
     """What the cookie of the operator holds; empty where there is none."""
     text = request.cookies.get(f"operator_{cookie_name(request)}", "")

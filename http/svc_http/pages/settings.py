@@ -22,7 +22,7 @@ from projections.sub_sessions.goals import ROWS_MAX, Order, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
+from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, own_address
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, zone_sent
@@ -108,7 +108,7 @@ async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | Non
         provider=call.service.provider,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
         setup=await call.service.client_setup(),
-        address=_address(call),
+        address=own_address(call.request),
         ingest_url=call.service.settings.ingest_url,
     )
 
@@ -127,17 +127,12 @@ async def wheel(call: Call, name: str) -> Response:
 @routes("GET /client/svc-client.pyz", "Where the client's one file was.")
 async def old_client(call: Call) -> Response:
     made = (await call.service.client_setup()).wheel
-    where = "a wheel of svc" if made is None else f"{_address(call)}/client/{made.name}"
+    where = "a wheel of svc" if made is None else f"{own_address(call.request)}/client/{made.name}"
     raise HttpError(
         410,
         f"svc-client.pyz is no longer made; one that you have goes on working. To have a newer one: uv tool install "
         f"{where} (or pipx install), then svc connect AGENT again",
     )
-
-
-def _address(call: Call) -> str:
-    """Of the API, as this caller knows it."""
-    return f"{'https' if is_secure(call.request) else 'http'}://{call.request.host}"
 
 
 async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:

@@ -209,7 +209,7 @@ def _provider(call: Call) -> Provider:
 
 def _back(request: Request) -> str:
     """As the provider knows it; it sends nobody to an address that was not registered there."""
-    return f"{'https' if door.is_secure(request) else 'http'}://{request.host}{BACK}"
+    return door.own_address(request) + BACK
 
 
 def _cookie(request: Request) -> str:
