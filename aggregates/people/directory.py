@@ -244,6 +244,8 @@ class Directory:
     def apply(self, stream_id: UUID, event: Event) -> None:
         assert isinstance(event, PeopleAct), event.TOPIC
         before = self._records.get(stream_id)
+        if isinstance(event, acts.OfferLink):
+            self._void_links(Scope(event.organization_id, event.developer_id), event.received_at_us)
         if isinstance(event, acts.StartMembership) and isinstance(before, Membership):
             self._past[before.id] = before
             # The keys of whoever joins again were void since they had left.
@@ -259,8 +261,16 @@ class Directory:
                 if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
                     self._records[other.id] = msgspec.structs.replace(other, ended=True)
 
+    def _void_links(self, scope: Scope, at_us: int, by: UUID | None = None) -> None:
+        """Links for this member, and those made `by` somebody, open nothing from now on; only a newer one does."""
+        for link in self.all(Link):
+            made = by is not None and (link.organization_id, link.by) == (scope.organization_id, by)
+            if (made or link.scope == scope) and link.opens(at_us):
+                self._records[link.id] = msgspec.structs.replace(link, expires_at=iso(at_us))
+
     def _leave(self, scope: Scope, at_us: int) -> None:
-        """Whoever leaves an organization is signed out and leaves its teams, also if they join again."""
+        """Whoever leaves is signed out and leaves their teams, and no link opens anything, also if they join again."""
+        self._void_links(scope, at_us, scope.developer_id)
         for browser in self.all(SignIn):
             if not browser.ended and browser.scope == scope:
                 self._records[browser.id] = msgspec.structs.replace(browser, ended=True, ended_at=iso(at_us))

@@ -56,8 +56,8 @@ def issue(key: str, organization_id: UUID, developer_id: UUID, expires_at_us: in
     )
 
 
-def carry_out(directory: Directory, command: PeopleAct, now_us: int = NOW_US) -> PeopleReply:
-    events, reply = decide_people(command, directory, now_us)
+def carry_out(directory: Directory, command: PeopleAct, now_us: int = NOW_US, by: UUID | None = None) -> PeopleReply:
+    events, reply = decide_people(command, directory, now_us, by)
     for stream_id, event in events:
         directory.apply(stream_id, event)
     return reply

@@ -24,7 +24,8 @@ from svc_http.routing import Routes, developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
 _GONE = (
-    "This link was used, or its time is over. Ask whoever sent it to you; who runs the server types `svc open` there."
+    "This link was used, its time is over, or a newer one took its place. Ask whoever sent it to you; who runs the "
+    "server types `svc open` there."
 )
 _TOO_LATE = (
     "This link was made before you began, and opens nothing any more. Sign in with a key, or ask whoever runs svc."
@@ -83,8 +84,6 @@ async def _waiting(call: Call, token: str) -> Link | None:
     link = service.directory.get(Link, link_stream(digest))
     if link is None or not link.opens(now_us):
         raise HttpError(410, _GONE)
-    if service.directory.membership(link.scope) is None:
-        raise HttpError(410, "The developer of this link is no longer a member of the organization.")
     if not await may_let_in(service, link.by, link.developer_id):
         raise HttpError(410, _TOO_LATE)
     return link

@@ -1,5 +1,7 @@
 """Who comes in: links, browsers, the last use of a key or a browser, and budgets that forget nobody who matters."""
 
+from uuid import UUID
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -30,6 +32,37 @@ def test_a_link_is_used_once_and_in_time() -> None:
         assert not opens or why(carry_out(directory, acts.UseLink(link_id=LINK))) is Reason.CONFLICT
 
 
+BACK = acts.StartMembership(organization_id=ACME, developer_id=BEN)
+NEWER = msgspec.structs.replace(OFFER, link_id=link_stream("digest of another"))
+BENS_LINK_FOR_ANA = msgspec.structs.replace(NEWER, developer_id=ANA)
+
+
+@table(
+    ("then", "offer", "by"),
+    {
+        "its member has left and came back": ([LEAVES, BACK], OFFER, ANA),
+        "who made it has left and came back": ([LEAVES, BACK], BENS_LINK_FOR_ANA, BEN),
+        "there is a newer one": ([NEWER], OFFER, ANA),
+    },
+)
+def test_a_link_opens_nothing_any_more_once(then: list[acts.PeopleAct], offer: acts.OfferLink, by: UUID) -> None:
+    directory = company()
+    carry_out(directory, offer, by=by)
+    for act in then:
+        carry_out(directory, act)
+    assert why(carry_out(directory, acts.UseLink(link_id=offer.link_id))) is Reason.CONFLICT
+    if NEWER in then:
+        assert isinstance(carry_out(directory, acts.UseLink(link_id=NEWER.link_id)), Link)
+
+
+def test_a_link_of_somebody_else_is_left_alone() -> None:
+    directory = company()
+    carry_out(directory, BENS_LINK_FOR_ANA, by=ANA)
+    for act in (OFFER, LEAVES):
+        carry_out(directory, act)
+    assert isinstance(carry_out(directory, acts.UseLink(link_id=NEWER.link_id)), Link)
+
+
 @pytest.mark.parametrize("begin", [OFFER, OPEN], ids=["a link", "a sign-in"])
 def test_nobody_stands_for_who_is_no_member_and_none_is_given_twice(begin: acts.OfferLink | acts.OpenSignIn) -> None:
     for before in (begin, LEAVES):
@@ -55,7 +88,7 @@ def opened() -> Directory:
         "it is signed out": [acts.EndSignIn(sign_in_id=BROWSER)],
         "its key is revoked": [acts.RevokeKey(credential_id=named(BEN_KEY))],
         "its member has left": [LEAVES],
-        "they came back": [LEAVES, acts.StartMembership(organization_id=ACME, developer_id=BEN)],
+        "they came back": [LEAVES, BACK],
     },
 )
 def test_a_browser_stands_no_longer_once(ending: list[acts.PeopleAct]) -> None:
