@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import get_args
+from typing import Literal, get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -168,18 +168,9 @@ def report_sections(look: ReportInput, breathe: Callable[[], None]) -> str:
 # One day: its counts, and the abstract labels that a narrative is written from.
 
 
-class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
-    """Settled sub-sessions above the floor, by what they were after."""
-
-    question: int = 0
-    investigation: int = 0
-    review: int = 0
-    plan: int = 0
-    small_change: int = 0
-    bug_fix: int = 0
-    feature: int = 0
-    refactor: int = 0
-    unclassified: int = 0
+_Kind = Literal[Intent, "unclassified"]
+ByIntent = dict[_Kind, int]
+"""Settled sub-sessions above the floor, by what they were after."""
 
 
 class TeamDay(msgspec.Struct, frozen=True):
@@ -242,7 +233,7 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
         len(found),
         {name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
         sum(each.settled and not each.floor_passed for each in found),
-        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
+        {name: intents.count(name) for name in get_args(_Kind)},
         _labelled(reader, found) if labels else NO_WORK,
     )
 

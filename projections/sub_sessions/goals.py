@@ -45,20 +45,11 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
     overridden: bool  # whether its developer said something about it
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    reached: int
-    not_reached: int
-    repeated: int
-    undecided: int
-    going_on: int
-    not_counted: int
-
-
 class Goals(msgspec.Struct, frozen=True, kw_only=True):
     """`counts` add up to `begun`, whichever outcome was asked for; both are null where the range holds too many."""
 
     begun: int | None
-    counts: Counts | None
+    counts: dict[GoalOutcome, int] | None  # of each outcome
     goals: list[Goal]
     is_partial: bool  # whether the range holds more goals than are looked at: the newest are
     next: str | None  # the `cursor` of the next page
@@ -152,7 +143,7 @@ def goals(
     oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
     return Goals(
         begun=None if is_partial else counts.total(),
-        counts=None if is_partial else Counts(**{each: counts[each] for each in get_args(GoalOutcome)}),
+        counts=None if is_partial else {each: counts[each] for each in get_args(GoalOutcome)},
         goals=list(shown(reader, rows_of(reader, scope, [each.sub_session_id for each in found[:limit]]), projects)),
         is_partial=is_partial,
         next=str(found[limit - 1]) if len(found) > limit else None,

@@ -44,6 +44,8 @@ WHOLE_TOKENS = (  # NULL where a request told none, or nobody any; a request tha
 )
 IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
 NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
+Applicabilities = dict[BooleanName, Applicability]
+"""Of each boolean whether it is said, is not asked of such an intent, or is asked and nobody can say."""
 _S = TypeVar("_S", bound=msgspec.Struct)
 
 
@@ -60,18 +62,6 @@ def owned(joined: str = "") -> str:
 def started_in(joined: str = "") -> str:
     """The same over those that started in a range."""
     return owned(joined) + IN_RANGE
-
-
-class Applicabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """Of each boolean whether it is said, is not asked of such an intent, or is asked and nobody can say."""
-
-    goal_explicit: Applicability
-    scope_bounded: Applicability
-    references_concrete: Applicability
-    context_sufficient: Applicability
-    verification_requested: Applicability
-    root_cause_oriented: Applicability
-    plan_first: Applicability
 
 
 class CostDoubts(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,9 +192,9 @@ def graded(found: Estimate | None) -> dict[str, Any]:
 
 def applicability(intent: Intent | None, standing: Standing) -> Applicabilities:
     """Which booleans apply, and which of these are sure; none apply without an intent."""
-    said: dict[BooleanName, Applicability] = dict.fromkeys(BOOLEANS, "does_not_apply")
+    said: Applicabilities = dict.fromkeys(BOOLEANS, "does_not_apply")
     said |= dict.fromkeys(() if intent is None else applicable(intent), "unsure")
-    return Applicabilities(**said | dict.fromkeys(standing.sure, "applies"))
+    return said | dict.fromkeys(standing.sure, "applies")
 
 
 def booleans(standing: Standing) -> dict[str, bool | None]:

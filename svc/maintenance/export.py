@@ -127,7 +127,7 @@ def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, A
 
 
 def _applicability(of: Applicabilities) -> dict[str, str]:
-    return {column: getattr(of, name) for name, column in _APPLICABILITY.items()}
+    return {column: of[name] for name, column in _APPLICABILITY.items()}
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:

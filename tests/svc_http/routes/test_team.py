@@ -53,7 +53,7 @@ async def test_counts_without_a_model(house: House, api: Caller) -> None:
     found = await asked(api)
     assert (found.members_active, found.sub_sessions, found.withheld) == (2, 3, None)
     assert found.by_intent is not None
-    assert found.by_intent.bug_fix == 2
+    assert found.by_intent["bug_fix"] == 2
     assert sum(getattr(found, name) for name in OUTCOMES) == found.sub_sessions
     assert (found.narrative, found.structured_narrative, found.narrative_source, found.generated_at) == (None,) * 4
     assert found.narrative_input_clipped is False
