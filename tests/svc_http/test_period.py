@@ -90,7 +90,7 @@ def test_a_chart_has_at_most_sixty_bars_that_make_up_the_period(
     window = Window(midnight_us(first, KYIV), midnight_us(date(2026, 8, 2), KYIV))
     oldest_us = None if oldest is None else midnight_us(oldest, KYIV) + 1
     newest_us = window.end_us - 1
-    period = Period(window, "", "range", "", first, TODAY, TODAY, [], None, oldest_us, newest_us, None)
+    period = Period(window, "", "range", "", "", first, TODAY, TODAY, [], None, oldest_us, newest_us, None)
     found = drawn(period, KYIV)
     assert (found.unit, len(found.windows), list(found.labels[:2])) == (unit, bars, labels)
     begin = max(first, oldest or first)

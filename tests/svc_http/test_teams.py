@@ -83,6 +83,40 @@ async def test_a_calendar_month_is_told_whole(house: House, api: Caller, people:
         assert f'aria-current="true">{label}</a>' in (await _page(api, f"/cost?days={month}")).body.decode()
 
 
+async def test_all_figures_are_of_the_same_whole_weeks(house: House, api: Caller, people: Sequence[Scope]) -> None:
+    """The week of 20 July is no part of the last seven days, that of 27 July is not over; Saturday is 1 August."""
+    for days in (14, 8, 6, 5, 1):
+        works(house, *people[:2], at_us=NOW_US - days * DAY)
+    house.passes(NOW_US)
+    answer = await _page(api, "/team?days=7")
+    told, weeks = words_of(answer), _rows(answer, "goals a week")
+    assert "All figures are of whole weeks, at most up to today: 20 July to 1 August." in told
+    assert ("Cost, 20 July to 1 August" in told, "20 July to 1 August: " in told) == (True, True)
+    assert ([row[0] for row in weeks], sum(int(row[2]) for row in weeks)) == (["27 Jul", "20 Jul"], 8)
+    assert _totals(answer)["Goals begun"] == 8
+    assert [row[3] for row in _rows(answer, "Cost by member")] == ["4 requests", "4 requests", "0 requests"]
+
+
+async def test_the_time_is_the_teams_and_not_the_readers(house: House, api: Caller, people: Sequence[Scope]) -> None:
+    """Ana has no goal: all begins with the first member, and the months are those in which anybody began one."""
+    works(house, people[1], at_us=NOW_US - 20 * DAY)
+    house.passes(NOW_US)
+    answer = await _page(api, "/team?days=all")
+    assert ("all since 2 July" in words_of(answer), _totals(answer)["Goals begun"]) == (True, 1)
+    assert b"days=2026-07" in answer.body
+    near = words_of(await _page(api, "/team?from=2026-07-30&to=2026-07-30"))
+    assert "No goal began in 27 July to 1 August. July has some" in near
+
+
+async def test_who_has_left_is_named_with_work_of_the_time_only(
+    house: House, api: Caller, people: Sequence[Scope]
+) -> None:
+    works(house, people[1], at_us=NOW_US - DAY)
+    carried_out(house, *(RemoveTeamMember(team_membership_id=in_core(each.developer_id)) for each in people[1:]))
+    text = words_of(await _page(api, "/team?days=7"))
+    assert ("Ben (has left)" in text, "Cleo" in text) == (True, False)
+
+
 @pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(("path", "status"), [("/team?team=x", 404), ("/team?days=x", 400)])
 async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) -> None:

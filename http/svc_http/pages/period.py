@@ -1,7 +1,8 @@
 """The one period of all pages: what was asked for, what it is called, where there are goals, and how it is drawn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlencode
@@ -12,11 +13,13 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates import times
 from aggregates.event import Scope
+from aggregates.people.directory import Stay
 from aggregates.times import (
     INSTANT_MAX_US,
     Window,
     buckets,
     equal_windows,
+    first_day,
     local_date,
     local_day_bounds,
     midnight_us,
@@ -24,25 +27,28 @@ from aggregates.times import (
 from projections.reader import Reader
 from projections.scores.score import first_and_last
 from svc_http.params import ByKey, Query
-from svc_http.records import USUAL, asked_of, day_of, last_days, month_told, short_day_of, told_as
+from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, short_day_of, told_as
 
 BARS_MAX = 60
 NAMES = ("days", "from", "to")
 """The parameters of an address that say it."""
-_EVER = Window(0, INSTANT_MAX_US)
+EVER = Window(0, INSTANT_MAX_US)
+WEEKS_MAX = 53  # of a team so many are told, the last of what was asked for
 Unit = Literal["day", "week", "month", "year"]
+_Began = Callable[[Window], tuple[int | None, int | None]]
 
 
 class Period(msgspec.Struct, frozen=True):
     window: Window
     query: str  # how an address asks for it
     name: str  # one of LAST_DAYS, `all`, a month as 2026-03, or `range`
-    told: str  # as in "the last 30 days", "all time", "March", "3 to 9 March"
+    told: str  # as in "the last 30 days", "all time", "March", "3 to 9 March"; of a team the days of its whole weeks
+    asked: str  # the same, but of a team what was asked for
     first: date
     last: date
     today: date
     months: list[tuple[str, str]]  # those with goals, the newest first: as an address has it, and its name
-    since: str | None  # the day of the oldest goal
+    since: str | None  # the day of the oldest goal; of a team, that on which its first member joined
     oldest_us: int | None
     newest_us: int | None
     near: tuple[str, str] | None  # where no goal began in it: a month that has some
@@ -68,30 +74,35 @@ class Drawn(NamedTuple):
     queries: Sequence[str]
 
 
-async def period_of(call: ByKey) -> tuple[Window, dict[str, Any]]:
-    """The time that was asked for, up to today; and what the page shows of it."""
-    found = await call.read(_period, call.query, call.own_zone, call.service.now_us())
+async def period_of(call: ByKey, team: Sequence[Stay] = ()) -> tuple[Window, dict[str, Any]]:
+    """The time that was asked for, up to today; and what the page shows of it. Of a team it is whole weeks."""
+    found = await call.read(_period, team, call.query, call.own_zone, call.service.now_us())
     return found.window, {"period": found}
 
 
-def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: int) -> Period:
-    today, (oldest_us, newest_us) = local_date(now_us, zone), first_and_last(reader, scope, _EVER)
+def _period(reader: Reader, scope: Scope, team: Sequence[Stay], query: Query, zone: ZoneInfo, now_us: int) -> Period:
+    began = partial(_first_and_last, reader, scope, team or [Stay(scope.developer_id, 0, INSTANT_MAX_US)])
+    today, (oldest_us, newest_us) = local_date(now_us, zone), began(EVER)
+    if team:  # the day of one goal would tell more than its week
+        oldest_us = min(each.start_us for each in team)
     oldest, wrong = today if oldest_us is None else min(local_date(oldest_us, zone), today), None
     try:
         asked = asked_of(query, today, oldest)
-        if not any(map(query.get, NAMES)) and first_and_last(reader, scope, asked.window(zone))[0] is None:
+        if not any(map(query.get, NAMES)) and began(asked.window(zone))[0] is None:
             asked = asked_of(MultiDict({"days": "all"}), today, oldest)
     except ValueError as error:
         wrong, asked = f"{error} Shown are the last {USUAL} days.", last_days(USUAL, today)
-    window = asked.window(zone)
+    shown = _whole_weeks(asked, today) if team else asked
+    window = shown.window(zone)
     parts = {"from": str(asked.first), "to": str(asked.last)} if asked.name == "range" else {"days": asked.name}
-    near = _near(reader, scope, window)
-    months = _months(reader, scope, zone, newest_us)
+    near = _near(began, window)
+    months = _months(began, zone, newest_us)
     return Period(
         window=window,
         query=urlencode(parts),
         name=asked.name,
-        told=told_as(asked, today),
+        told=told_as(shown, today),
+        asked=told_as(asked, today),
         first=asked.first,
         last=asked.last,
         today=today,
@@ -104,20 +115,37 @@ def _period(reader: Reader, scope: Scope, query: Query, zone: ZoneInfo, now_us: 
     )
 
 
-def _months(reader: Reader, scope: Scope, zone: ZoneInfo, newest_us: int | None) -> Iterator[date]:
+def _first_and_last(
+    reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window
+) -> tuple[int | None, int | None]:
+    found = list[int | None]()
+    for stay in stays:
+        days = Window(max(stay.start_us, window.start_us), min(stay.end_us, window.end_us))
+        found += first_and_last(reader, Scope(scope.organization_id, stay.developer_id), days)
+    known = [each for each in found if each is not None]
+    return min(known, default=None), max(known, default=None)
+
+
+def _whole_weeks(asked: Asked, today: date) -> Asked:
+    last = min(date.fromordinal(first_day("week", asked.last, -1).toordinal() - 1), today)
+    first = max(first_day("week", asked.first), first_day("week", last, WEEKS_MAX - 1))
+    return Asked("range", first, last)
+
+
+def _months(began: _Began, zone: ZoneInfo, newest_us: int | None) -> Iterator[date]:
     """Those in which a goal began, the newest first."""
     while newest_us is not None:
         month = local_date(newest_us, zone).replace(day=1)
         yield month
-        _, newest_us = first_and_last(reader, scope, Window(0, midnight_us(month, zone)))
+        _, newest_us = began(Window(0, midnight_us(month, zone)))
 
 
-def _near(reader: Reader, scope: Scope, window: Window) -> int | None:
+def _near(began: _Began, window: Window) -> int | None:
     """Where no goal began in the window: the goal next to it, an earlier one rather than a later one."""
-    if first_and_last(reader, scope, window)[0] is not None:
+    if began(window)[0] is not None:
         return None
-    _, before_us = first_and_last(reader, scope, Window(0, window.start_us))
-    return first_and_last(reader, scope, Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
+    _, before_us = began(Window(0, window.start_us))
+    return began(Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
 
 
 def _month(day: date, today: date) -> tuple[str, str]:

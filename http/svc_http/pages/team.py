@@ -8,29 +8,30 @@ from quart import Response
 
 from aggregates.people import directory as records
 from aggregates.scores import grades
-from aggregates.times import US_PER_DAY, Window, equal_windows, local_date
+from aggregates.times import Window, equal_windows, local_date
 from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import team_throttle
 from projections.teams import TeamWeek
 from svc_http.pages import charts, rendering
 from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn
-from svc_http.pages.period import Period, period_of
+from svc_http.pages.period import EVER, Period, period_of
 from svc_http.pages.words import STATES, counted, number
 from svc_http.records import short_day_of
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
 from svc_http.routing import Routes, path_id
 
 REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
-WEEKS_MAX = 53  # so many are shown, the last of the time
 routes = Routes()
 
 
 @routes("GET /team", "What a team did and spent together, and one's place among peers.")
 async def team(call: BySignIn) -> Response:
-    directory, (window, asked) = call.service.directory, await period_of(call)
+    directory = call.service.directory
     wanted, teams = call.query.get("team"), directory.teams_of(call.scope)
     chosen = next(iter(teams), None) if wanted is None else team_of(call, path_id(wanted, "team_id"))
+    stays = () if chosen is None else records.stays_in(directory, chosen, EVER, call.own_zone)
+    window, asked = await period_of(call, stays)
     organization = organization_of(call)
     members = [each for each in directory.all(records.Membership) if each.active and each.role == "owner"]
     owners = [directory.name_of(each.developer_id) for each in members if each.organization_id == organization.id]
@@ -49,16 +50,20 @@ async def team(call: BySignIn) -> Response:
 
 async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict[str, Any]:
     directory, zone = call.service.directory, call.own_zone
-    recent = Window(max(window.start_us, window.end_us - WEEKS_MAX * 7 * US_PER_DAY), window.end_us)
-    trend = await trend_of(call, chosen, recent, zone)
+    trend = await trend_of(call, chosen, window, zone)
     stays = records.stays_in(directory, chosen, window, zone)
+    cost = await spent_by_team(call, chosen, equal_windows(window, 2), zone)
+    joined = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
+    present = {each.developer_id for each in joined if each.active}
     labels = [short_day_of(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
     return {
-        "since": min(each.started_at for each in directory.all(records.TeamMembership) if each.team_id == chosen.id),
+        "since": min(each.started_at for each in joined),
+        "present": present,
+        "members": [each for each in cost.members if each.developer_id in present or each.request_count != 0],
         "trend": trend,
         "weeks": [*zip(labels, trend.weeks, strict=True)],
         "chart": _chart(labels, trend.weeks),
-        "cost": await spent_by_team(call, chosen, equal_windows(window, 2), zone),
+        "cost": cost,
         "impact": await call.read(team_throttle, stays, window, REQUESTS_MAX),
     }
 
