@@ -13,9 +13,10 @@ import msgspec
 
 from aggregates.judging.rubric import TriviaReason
 from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
-from aggregates.reading.verdicts import INTENTS, JudgeStatus
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import is_zone_name
+from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import ErrorBody
 from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
 from svc_http.routing import Plain, Route
@@ -198,7 +199,10 @@ _TIMEZONE: Schema = {
 _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
+_KEYS = {"counts": get_args(GoalOutcome), "byIntent": (*INTENTS, "unclassified"), "applicability": BOOLEANS}
+"""Field of an answer that is a map → its keys, all of which are there."""
 _ANSWERED = _WORDS.answered | {
+    **{name: {"propertyNames": {"enum": [*keys]}, "required": [*keys]} for name, keys in _KEYS.items()},
     "letter_grade": {"enum": [*RUBRIC_LADDER, "N/A"]},
     "grade": {"enum": list(RUBRIC_LADDER)},
     "intent_class": _INTENT,
