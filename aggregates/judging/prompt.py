@@ -164,7 +164,7 @@ def first_sentence(text: str) -> str:
 def how_to_earn(name: BooleanName, text: str | None) -> str:
     """How this very prompt would earn it: its own first sentence, with what is missing."""
     said = "" if text is None else first_sentence(text)
-    return HABIT_WORDS[name].rewrite.format(said=said) if said else HABIT_WORDS[name].how
+    return HABIT_WORDS[name].rewrite.format(said=said).replace("….", "…") if said else HABIT_WORDS[name].how
 
 
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.

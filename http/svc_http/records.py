@@ -165,7 +165,7 @@ def _range(start: str, end: str, today: date, oldest: date) -> Asked:
     first, last = bare_date(start) if start else oldest, bare_date(end) if end else today
     if first is None or last is None:
         shown = (start if first is None else end)[:SHOWN_CHARACTERS]
-        raise ValueError(f"“{shown}” is no day: write it as 2026-03-01.")
+        raise ValueError(f"“{shown}” is no day from 1970 on: write it as 2026-03-01.")
     if first > last:
         raise ValueError(f"From {day_of(first)} to {day_of(last)} is no time: it ends before it begins.")
     if first > today:

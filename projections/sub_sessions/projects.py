@@ -51,8 +51,8 @@ class Projects:
         return found
 
     def among(self, folders: Iterable[int | None]) -> list[Project]:
-        """Each once, by name."""
-        found = {self.of[folder] for folder in folders if folder in self.of}
+        """Each once, by name; `unknown` where nothing told it."""
+        found = {self.of.get(folder or 0, Project(UNKNOWN, UNKNOWN)) for folder in folders}
         return sorted(found, key=lambda each: (each.name.casefold(), each.key))
 
 

@@ -24,6 +24,7 @@ _TURNS_AT_ONCE = 8  # whose texts are held together: one may have megabytes
 _LABEL = 1 << OVERRIDE_FIELDS.index("label")
 _NEWEST_FIRST = Order()
 _ENDINGS = "y|ies|ied|ying|e|s|es|ed|ing"  # of English words: "retries" finds "retry" too
+_QUOTES = str.maketrans(dict.fromkeys('"“”„«»', " "))
 _ENDING = re.compile(rf"(?<=\w{{3}})(?:{_ENDINGS})$")
 
 
@@ -76,7 +77,7 @@ def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], i
 def patterns(words: str) -> list[re.Pattern[str]]:
     """Of each word: itself wherever it stands, or where a word ends with another ending. For texts in folded case."""
     found = []
-    for word in words.casefold().split():
+    for word in words.casefold().translate(_QUOTES).split() or words.split():
         stem = _ENDING.sub("", word)
         found.append(re.compile(f"{re.escape(stem)}(?:{re.escape(word[len(stem) :])}|(?:{_ENDINGS})?(?![a-z]))"))
     return found

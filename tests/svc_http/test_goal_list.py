@@ -131,11 +131,44 @@ async def finds(api: Caller, query: str, words: str) -> tuple[str, Answer]:
     return sent.headers["Location"], await api.get(sent.headers["Location"])
 
 
+async def test_a_search_shows_what_narrows_it_and_takes_it_off(api: Caller) -> None:
+    """Words in quotes are found as the words themselves."""
+    at, page = await finds(api, "?outcome=reached&agent=codex&overridden=true", '"names" with “spaces”')
+    told = words_of(page)
+    assert "Nothing found" in told
+    assert "only reached ( not only reached ), codex ( not only codex ), with a word of yours (" in told
+    assert "All goals" not in told
+    for name, asked in (("outcome", "reached"), ("agent", "codex"), ("overridden", "true")):
+        less = at.replace(f"{name}={asked}&", "")
+        assert f'href="{less.replace("&", "&amp;")}"' in page.body.decode()
+        at_last, page = less, await api.get(less)
+        at = at_last
+    assert titles(page) == ["3"]
+
+
+async def test_a_filter_shows_though_nothing_has_it(api: Caller) -> None:
+    """And `unknown` is offered as a project where there is work of none."""
+    body = (await api.get("/goals?project=%3Cb%3Ex&agent=nobody")).body.decode()
+    assert '<option value="&lt;b&gt;x" selected>&lt;b&gt;x</option>' in body
+    assert '<option value="nobody" selected>nobody</option>' in body
+    assert '<option value="unknown">unknown</option>' in body
+
+
+async def test_the_list_and_its_time_go_along_with_a_goal(api: Caller) -> None:
+    body = (await api.get("/goals?days=90&outcome=reached&sort=cost")).body.decode()
+    led = re.search(r'href="(/goals/[0-9a-f-]{36}\?[^"]*)"', body)
+    assert led is not None
+    goal = (await api.get(led[1].replace("&amp;", "&"))).body.decode()
+    assert '<a href="/goals?days=90&amp;outcome=reached&amp;sort=cost">Goals</a>' in goal
+    dearest = re.findall(r'href="/goals/[0-9a-f-]{36}(.*?)"', (await api.get("/cost?days=90")).body.decode())
+    assert {*dearest} == {"?days=90"}
+
+
 async def test_what_was_found_has_an_address_of_its_browser(api: Caller, house: House) -> None:
     """So one may come back to it, and choose another period; nobody else sees it, and a lost one leads to all goals."""
     at, page = await finds(api, "?days=30", "names with spaces")
     assert titles(await api.get(at)) == titles(page) == ["3"]
-    assert at.replace("30", "90").replace("&", "&amp;") in page.body.decode(), "a period keeps the search"
+    assert at.replace("days=30", "days=90").replace("&", "&amp;") in page.body.decode(), "a period keeps the search"
     assert titles(await api.get(at.replace("days=30", "days=all"))) == ["3"]
     signs_in(house, BEN, "ben's")
     theirs = await api.using(BENS).get(at)

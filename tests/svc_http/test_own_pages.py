@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import svc_http.pages
+from svc_http.pages.words import KINDS
 from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
@@ -57,7 +58,7 @@ async def test_all_time_is_summed_whole(house: House, api: Caller) -> None:
 
 
 async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: House, api: Caller) -> None:
-    """Bars lead to their goals; a word that is said there leads back to it."""
+    """Bars lead to their goals; a word is shown with what it changes before it is said, and can be taken back."""
     for days in (35, 9, 8):
         reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
     log = Log(ANA_SCOPE)
@@ -75,9 +76,13 @@ async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: Ho
     assert "Were these reached? Add a --json flag to src/cli.py and test it." in told
     body = page.body.decode()
     assert 'href="/goals?from=2026-07-24&amp;to=2026-07-24" aria-label="24 Jul: 1 of 1 decided goal reached' in body
-    (goal,) = re.findall(r'action="(/goals/[0-9a-f-]+/say)"', body)
-    assert await said(api, goal, word="reached", then="/?days=7") == "/?days=7&said=counts"
-    assert await said(api, goal, word="reached", then="//evil.example") == "/?said=counts"
+    asked = re.findall(r'href="(/goals/[0-9a-f-]+/say)\?days=30&amp;word=(\w+|not-reached)"', body)
+    assert [word for _, word in asked] == ["reached", "not-reached"]
+    goal = asked[0][0]
+    assert "instead of undecided" in words_of(await api.get(f"{goal}?days=30&word=reached"))
+    to = await said(api, f"{goal}?days=30", word="reached")
+    assert to == f"{goal.removesuffix('/say')}?days=30&said=counts"
+    assert "The goal was reached Take it back" in words_of(await api.get(to))
     assert "3 of 3 decided goals reached" in words_of(await api.get("/"))
     assert "Nothing in this time" in words_of(await api.get("/?from=2026-07-01&to=2026-07-02"))
 
@@ -196,12 +201,29 @@ async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> N
     for word in ("reached", "not-again"):
         shown = words_of(await api.get(f"{goal}/say?word={word}"))
         assert "It counts as reached then, as it does now." in shown
-        assert "No figure of the last 30 days changes" in shown
+        assert "The rate of the last 30 days stays: 1 of 1 decided goal reached" in shown
+    before = words_of(await api.get(f"{goal}/say?word=reached&from=2026-08-01&to=2026-08-01"))
+    assert "stays; the goal began before" in before or "No goal counts yet" in before
     assert "No figure changes by a title" in words_of(await api.get(f"{goal}/say?word=rename&title=Another"))
     page = words_of(await api.get(await said(api, f"{goal}/say", word="not-reached")))
     assert "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it." in page
     assert "You said that it was not reached; that counts." in page
     assert "person" not in page
+    assert "Why so judged Your word counts. Without it, the judge went by this: For" in page
+
+
+async def test_a_word_that_keeps_the_rate_tells_what_else_moves(house: House, api: Caller) -> None:
+    """And nothing is offered that is so already: no word, and no kind."""
+    works(house, 1)
+    (goal,) = await goals_of(api)
+    body = (await api.get(goal)).body.decode()
+    assert re.findall(r'name="word" value="(not-reached|reached|again|not-again)"', body) == ["not-reached", "again"]
+    assert body.count("<option value=") == len(KINDS) - 1
+    await said(api, f"{goal}/say", word="not-reached")
+    shown = words_of(await api.get(f"{goal}/say?word=again"))
+    moved = "It counts as repeated then, instead of not reached; so do the numbers of goals, and the costs, by outcome."
+    assert moved in shown
+    assert "The rate of the last 30 days stays: 0 of 1 decided goal reached" in shown
 
 
 @pytest.mark.parametrize(

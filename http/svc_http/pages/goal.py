@@ -22,10 +22,9 @@ from projections.sub_sessions.turns import GoalTurn, GoalTurns, ToolCall, goal_t
 from svc_http.bodies import HttpError, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.goals import SEARCH, Link, carried, link_of, looked_for
+from svc_http.pages.goals import FILTERS, SEARCH, Link, carried, link_of, looked_for
 from svc_http.pages.markdown import TEXT_CHARACTERS_MAX, Shown, excerpt, rendered
 from svc_http.pages.period import period_of
-from svc_http.pages.signing import local_path
 from svc_http.pages.words import KINDS, SAID, counted
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.ports import beside
@@ -39,8 +38,8 @@ EXCERPT_CHARACTERS = 110
 TOOLS_SHOWN, FILES_SHOWN = 12, 8
 ALONE_CHARACTERS_MAX = 40_000  # of a text that has the page to itself
 BEFORE_FOUND_CHARACTERS = 500  # of a long text, before the words that were looked for
-CARRIED = ("all", "open", "search")
-"""The parameters of the address that go along with every link: what is unfolded, and by which search one came."""
+CARRIED = ("all", "open", "search", *FILTERS)
+"""The parameters of the address that go along with every link: what is unfolded, and by which list one came."""
 SAID_WORDS: Mapping[str, str] = {
     **{action: words for _, action, words in SAID.buttons.values()},
     "set_intent": "It is this kind of work",
@@ -284,7 +283,4 @@ async def take_word(call: BySignIn, goal_id: UUID) -> Response:
     gap = command.facts[0] if word == "split" and isinstance(command, Override) else None
     shown = gap.before_capture if isinstance(gap, GapOverridden) else said.sub_session_id
     told = {"rename": "named", "split": "split"}.get(word, "counts")
-    if "then" not in fields:
-        return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{shown}")(said=told))
-    to = local_path(fields["then"])
-    return rendering.redirect(f"{to}{'&' if '?' in to else '?'}said={told}")
+    return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{shown}")(said=told))

@@ -14,7 +14,7 @@ from svc_http.bodies import HttpError
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, form_of
 from svc_http.pages.period import NAMES, period_of
-from svc_http.pages.words import SAID
+from svc_http.pages.words import KINDS, SAID, STATES
 from svc_http.params import Query
 from svc_http.routes.goals import FOUND_MAX, found_with, page_of_goals, wanted
 from svc_http.routing import Routes
@@ -86,13 +86,22 @@ def link_of(asked: Mapping[str, str], here: str = "/goals") -> Link:
     return link
 
 
+def _said(name: str, asked: str) -> str:
+    """A filter, in words: the key of a project tells nobody anything."""
+    fixed = {"project": "one project", "overridden": "with a word of yours"}
+    return fixed.get(name) or STATES.get(asked) or KINDS.get(asked) or asked
+
+
 def shown_of(query: Query) -> dict[str, Any]:
     """What the list shows of what was asked for."""
     return {
         "asked": {name: query.get(name, "") for name in FILTERS},
         "link": link_of(carried(query)),
-        "to_goal": link_of(carried(query, ("search",))),
+        "to_goal": link_of(carried(query, (*FILTERS, "search"))),
         "search": query.get("search"),
+        "narrowed_by": [
+            (name, _said(name, query[name])) for name in FILTERS[:5] if query.get(name) not in (None, "", "false")
+        ],
         "is_later": bool(query.get("cursor")),
         "tabs": TABS,
         "sorts": SORTS,

@@ -77,6 +77,14 @@ def test_who_follows_the_advice_has_the_habit(boolean: BooleanName) -> None:
     assert sum(seen) >= len(SHORT) // 2
 
 
+def test_an_advice_after_a_sentence_that_was_cut_has_one_ellipsis() -> None:
+    text = "Rename the cart " + "and everything that hangs on it " * 9 + "and nothing else."
+    assert ("… Verify that" in (advised := how_to_earn("verification_requested", text)), "…." in advised) == (
+        True,
+        False,
+    )
+
+
 @each_of(SURELY)
 def test_a_prompt_of_another_language_has_no_figure(language: str, text: str) -> None:
     graded = grade_text(text)

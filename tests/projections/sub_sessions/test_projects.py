@@ -87,7 +87,8 @@ def test_goals_bear_their_project_and_what_nothing_told_is_unknown() -> None:
     views = reader(project(facts), facts)
     every = goals(views, ANA, Wanted(window=ALWAYS), Order(ascending=True), 50)
     assert [each.project and each.project.name for each in every.goals] == ["shop", "shop", "site", None]
-    assert [each.name for each in every.projects] == ["shop", "site"]
+    assert [each.name for each in every.projects] == ["shop", "site", "unknown"]
+    assert goals(views, ANA, Wanted(window=Window(0, MONDAY + 3 * HOUR)), Order(), 50).projects == every.projects[:2]
     for asked, count in (("shop", 2), (every.projects[1].key, 1), ("unknown", 1), ("<script>", 0), ("sho", 0)):
         found = goals(views, ANA, Wanted(window=ALWAYS, project=asked), Order(), 50)
         assert (found.begun, len(found.goals)) == (count, count)
@@ -114,7 +115,7 @@ def test_a_path_that_was_forgotten_names_nothing() -> None:
         for each in facts
     ]
     every = goals(reader(kept, gone), ANA, Wanted(window=ALWAYS), Order(), 50)
-    assert ({each.project for each in every.goals}, every.projects) == ({None}, [])
+    assert ({each.project for each in every.goals}, [each.key for each in every.projects]) == ({None}, ["unknown"])
     assert goals(reader(kept, gone), ANA, Wanted(window=ALWAYS, project="unknown"), Order(), 50).begun == 4
 
 

@@ -49,6 +49,8 @@ def found(views: Reader, words: str, limit: int = 50, **asked: Any) -> FoundGoal
         ("RETRY twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
         ("uploader nothing", [Found(1, "Where are the retries of the uploader?", "prompt")]),  # and in its answer
         ("waiting twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
+        ('"RETRY twice"', [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
+        ('"', []),
         ("uploader straße", []),  # in two turns
         ("strasse", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
         ("100%_off", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
