@@ -10,17 +10,19 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import DeveloperEvent, Event
+from aggregates.event import DeveloperEvent, Event, Scope
 from aggregates.ids import membership_stream
 from aggregates.people import directory as records
+from aggregates.people.acts import StartMembership
 from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RequestsRepriced
 from aggregates.reports.events import BackfillRequested
-from aggregates.times import iso
+from aggregates.times import iso, parse_instant
 
 OPERATOR = "operator"  # whoever holds the internal secret, by the command line or by HTTP
 WORDS: Mapping[str, str] = tomllib.loads((get_data(__name__, "audit.toml") or b"").decode())
 TOPICS = tuple(WORDS)
+_BACK_IN = "took back in as a member"
 _NAMED_APART = frozenset(
     {"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered", "forgotten"}
 )
@@ -71,12 +73,19 @@ def _act(told: Told, directory: Directory) -> Act:
         by=OPERATOR if by is None else str(by),
         by_name=OPERATOR if by is None else directory.name_of(by) or str(by),
         topic=event.TOPIC,
-        what=WORDS[event.TOPIC],
+        what=_BACK_IN if _comes_back(event, directory) else WORDS[event.TOPIC],
         organization_id=None if organization_id is None else str(organization_id),
         developer_id=None if developer_id is None else str(developer_id),
         about=", ".join(about),
         details={name: str(value) for name, value in values.items() if name not in _NAMED_APART and value is not None},
     )
+
+
+def _comes_back(event: Event, directory: Directory) -> bool:
+    if not isinstance(event, StartMembership):
+        return False
+    whose, members = Scope(event.organization_id, event.developer_id), directory.all(records.Membership)
+    return any(each.scope == whose and parse_instant(each.started_at) < event.received_at_us for each in members)
 
 
 def _subject(told: Told, directory: Directory) -> records.Record | None:

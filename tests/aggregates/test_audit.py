@@ -78,6 +78,13 @@ def test_an_act_says_who_what_and_when(
     assert act.organization_id == (None if topic in OF_A_PERSON else str(ACME))
 
 
+def test_who_comes_back_is_told_apart_from_who_is_new(book: Book) -> None:
+    start = people.StartMembership(organization_id=ACME, developer_id=BEN, role="member")
+    for at_us, what in ((NOW_US, "took in as a member"), (NOW_US + 1, "took back in as a member")):
+        book.stands(msgspec.structs.replace(start, received_at_us=at_us))
+        assert book.acts[-1].what == what
+
+
 def test_a_stay_tells_the_person_and_the_team(book: Book) -> None:
     book.does(people.CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
     book.does(people.AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=BEN))

@@ -103,6 +103,7 @@ def test_keys_and_browsers_are_ones_own_to_end(running: Running, browser: Browse
     there.get_by_role("button", name="Sign in").click()
     assert there.title() == "Home · svc"
     page.goto("/settings")
+    page.locator("summary", has_text=f"Revoke {key[:12]}").click()
     page.get_by_role("button", name=f"Revoke {key[:12]}").click()
     assert "opens nothing any more" in page.get_by_role("status").inner_text()
     there.goto("/goals")

@@ -84,14 +84,11 @@ async def test_an_owner_makes_no_link_for_who_has_begun(house: House, api: Calle
     BEGINS[begins](house)
     refused = await offer_link(api, BEN, ANAS)
     assert (refused.status, b"/open/" in refused.body) == (409, False)
-    assert b"Ben has begun to use svc" in refused.body
-    # Of what somebody did, the page looks at keys and browsers alone.
-    assert [await offered(ANAS), await offered(ANAS, NORA)] == [begins == "has work", True]
+    assert b"Ben has signed in or has work" in refused.body
+    assert [await offered(ANAS), await offered(ANAS, NORA)] == [False, True]
     assert await offered(OPERATORS)
-    warned = "Ben has begun, so whoever follows the link reads all of their work." in await words(
-        api, "/administration/people", OPERATORS
-    )
-    assert warned is (begins != "has work")
+    warned = "Ben has signed in or has work, so whoever follows the link reads all of their work."
+    assert warned in await words(api, "/administration/people", OPERATORS)
     assert (await offer_link(api, BEN, OPERATORS)).status == 200
 
 
@@ -132,6 +129,8 @@ async def test_the_audit_log_tells_of_the_days_asked_for(house: House, api: Call
     await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role="owner")
     house.clock_us += 2 * DAY
     await press(api, f"/administration/people/{member(NORA)}/role", ANAS, role="owner")
+    reversed_days = await words(api, "/administration/audit?from=2026-08-02&to=2026-08-01", ANAS)
+    assert "This time ends before it begins." in reversed_days
     days = {"from=2026-08-01&to=2026-08-01": ["Ben"], "from=2026-08-02&to=": ["Nora"], "from=2026-08-04": []}
     for asked, told in ({"": ["Ben", "Nora"]} | days).items():
         shown = await words(api, f"/administration/audit?{asked}", ANAS)
@@ -176,13 +175,17 @@ async def test_who_left_is_listed_and_taken_back_in(house: House, api: Caller, c
     shown = await words(api, "/administration/people", cookie)
     assert "1 ended membership" in shown
     assert "Ben member until 1 August Take back in Ben" in shown
-    refused = await press(api, "/administration/people", cookie, name="ben", role="member", organization=str(ACME))
-    assert (refused.status, b'role="alert">Somebody is called ben already' in refused.body) == (409, True)
+    form = {"name": "ben", "role": "member", "organization": str(ACME)}
+    refused = await press(api, "/administration/people", cookie, **form)
+    assert (refused.status, b'role="alert">Somebody is called ben already. Where it is' in refused.body) == (409, True)
     assert b"<details open><summary>1 ended membership" in refused.body
 
+    house.clock_us += MINUTE
     back = await press(api, f"/administration/people/{_membership(house, BEN).id}/start", cookie)
     assert "Ben is a member again" in await words(api, back.headers["Location"], cookie)
     assert "ended membership" not in await words(api, "/administration/people", cookie)
+    assert b"already. They are a member;" in (await press(api, "/administration/people", cookie, **form)).body
+    assert "took back in as a member (role member) Ben" in await words(api, "/administration/audit", cookie)
     assert (_membership(house, BEN).active, _membership(house, BEN).role) == (True, "member")
     assert house.directory.teams_of(Scope(ACME, BEN)) == []
     assert (await api.using(bearer(BEN_KEY)).get("/v1/score_v3/score")).status == 401
@@ -426,6 +429,6 @@ async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: 
 async def test_a_team_of_people_who_came_by_themselves_says_nothing_of_links(house: House, api: Caller) -> None:
     core(house, ANA_SCOPE, Scope(ACME, BEN), at_us=NOW_US)
     shown = await words(api, "/", ANAS)
-    assert "Whoever runs the server put you there" in shown
+    assert "An operator put you there" in shown
     assert "it has 1 other member." in shown
     assert "came by a link" not in shown

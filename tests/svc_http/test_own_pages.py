@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 import svc_http.pages
+from aggregates.event import Scope
 from svc_http.pages.words import KINDS
 from svc_http.routes.people import digest_of
-from tests.support.basics import ANA_SCOPE, BEN, NOW_US
+from tests.support.basics import ACME, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.tables import each_of
-from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words, words_of
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, core, press, signs_in, words, words_of
 from tests.svc_http.browsing import works as reaches
 from tests.svc_http.house import Caller, House, bearer
 
@@ -116,7 +117,10 @@ async def test_who_judged_is_said_and_ones_own_agent_offered_where_one_was_seen(
     shown = await words(api, "/settings", ANAS)
     told = (await api.get("/v1/judge/verdicts", bearer())).json
     assert told == {"embedded": 2, "text_model": 0, "own_agent": 0}
-    assert "svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told) in shown
+    assert (
+        "goals: by svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told)
+        in shown
+    )
     assert [offer in await words(api, "/settings", each) for each in (ANAS, BENS)] == [True, False]
 
 
@@ -132,7 +136,29 @@ async def test_a_wrong_zone_is_told_beside_its_field_and_the_list_has_the_right_
     )
     saved = await press(api, "/settings/profile", BENS, timezone="Asia/Seoul", language="en")
     assert saved.headers["Location"] == "/settings?said=saved", "it lands where “Saved.” stands"
+    assert "changed the profile (timezone Asia/Seoul, language en) Ben" in await words(
+        api, "/administration/audit", OPERATORS
+    )
     assert "<option selected>Asia/Seoul</option>" in (await api.using(BENS).get("/settings")).body.decode()
+
+
+async def test_what_cannot_be_undone_asks_once(house: House, api: Caller) -> None:
+    """Folded, with what it does. A browser is told apart by when it signed in."""
+    signs_in(house, BEN, "phone")
+    core(house, ANA_SCOPE, Scope(ACME, BEN), at_us=NOW_US)
+    folded = re.compile(r'<details class="once"><summary>(.*?)<.*?action="([a-z/-]+)')
+    page = (await api.using(BENS).get("/settings")).body.decode()
+    found = {label: action for label, action in folded.findall(page.replace("\n", ""))}
+    stay, browser, key = "/settings/team-memberships/", "/settings/browsers/", "/settings/keys/"
+    ends = {"Revoke": key, "Sign it out": browser, "Sign out everywhere": "/settings/sign-out", "Leave": stay}
+    assert {label: action[: len(ends[label])] for label, action in found.items()} == ends
+    assert "Leave" in dict(folded.findall((await api.using(BENS).get("/")).body.decode().replace("\n", "")))
+    assert "since Sat 1 Aug, 14:00, seen 1 August" in await words(api, "/settings", BENS)
+
+
+async def test_a_browser_that_was_signed_out_asks_no_more_for_events(api: Caller) -> None:
+    """A page that stands open asks for them by itself; a redirect would be an error to it."""
+    assert (await api.using({"Accept": "text/event-stream"}).get("/live")).status == 204
 
 
 async def test_an_address_that_no_other_machine_reaches_is_called_so(house: House, api: Caller) -> None:

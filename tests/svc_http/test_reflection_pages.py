@@ -192,6 +192,8 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     assert "3 of 3 decided goals reached; too few to tell" in text
     assert "Only you can read it" in words_of(await api.get("/reports"))
     assert "31 July 2026" in words_of(await api.get("/reports"))
+    page = (await api.get(at)).body.decode()
+    assert re.search(r'<details class="once"><summary>Delete this report<.*?gone for good', page)
     await press(api, f"{at}/delete")
     assert "No report yet" in words_of(await api.get("/reports"))
     assert (await api.get(at)).status == 404

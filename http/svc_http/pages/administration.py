@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,7 +11,7 @@ from quart import Response
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act, within
-from aggregates.event import Scope
+from aggregates.event import Scope, Unavailable
 from aggregates.people import acts
 from aggregates.people import directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
@@ -31,13 +32,11 @@ PEOPLE = "/administration/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
 _HAS_BEGUN = (
-    "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
+    "{name} has signed in or has work, so a link would open all of their work to whoever follows it. Only {name} can "
     "let a browser in, with a key that they make on the page Settings; or whoever runs the server, with `svc open`"
 )
-_TAKEN = (
-    "Somebody is called {name} already. Where it is the same person, take them back in under “ended memberships”; "
-    "where it is another one, take a name that tells them apart."
-)
+_TAKEN = "Somebody is called {name} already. {same}; where it is another person, take a name that tells the two apart."
+_SAME = {True: "They are a member", False: "Where it is the same person, take them back in under “ended memberships”"}
 routes = Routes()
 
 
@@ -47,7 +46,11 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, 
     members = [
         each for each in directory.all(records.Membership) if call.organization_id in (None, each.organization_id)
     ]
-    values: dict[str, Any] = {"houses": _houses(call), "roles": SAID.roles, "invitation": invitation, "wrong": wrong}
+    started = begun(directory, call.service.uses)
+    with suppress(Unavailable):  # people are looked after also while the views are built
+        started |= set(await call.service.activation())
+    houses = _houses(call, started - {call.by})
+    values: dict[str, Any] = {"houses": houses, "roles": SAID.roles, "invitation": invitation, "wrong": wrong}
     # About a member whom the caller looks after: the address may be made up.
     about = [each.developer_id for each in members if str(each.id) == call.query.get("about", "")]
     if words is not None and about:
@@ -55,7 +58,7 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, 
     return await call.show("organization/people.html", 200 if wrong is None else 409, **values)
 
 
-def _houses(call: ByOperator) -> list[dict[str, Any]]:
+def _houses(call: ByOperator, started: set[UUID]) -> list[dict[str, Any]]:
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(records.Developer)}
     keys = [call.service.uses.shown(each) for each in directory.all(records.Key) if not each.revoked]
@@ -63,7 +66,6 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
     newest = sorted(of_each.values(), key=lambda each: each.started_at)
     stays = [each for each in directory.all(records.TeamMembership) if each.active]
     asked = records.forget_requests(directory)
-    started = begun(directory, call.service.uses) - {call.by}
 
     def person(member: records.Membership) -> dict[str, Any]:
         return {
@@ -71,7 +73,7 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
             "developer": developers[member.developer_id],
             "keys": [key for key in keys if key.scope == member.scope],
             "asked_at": asked.get(member.developer_id),  # since when they ask to be forgotten
-            "has_begun": member.developer_id in started,  # as far as people and keys tell; never oneself
+            "has_begun": member.developer_id in started,
         }
 
     return [
@@ -133,9 +135,12 @@ async def invite(call: ByOperator) -> Response:
     scope = Scope(_own_organization(call, fields), uuid.uuid4())
     role, name = chosen("role", fields.get("role", ""), ROLES), fields.get("name", "").strip()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
-    known = {each.casefold() for each in call.service.directory.names_in(scope.organization_id)}
-    if name.casefold() in known:
-        return await people(call, wrong=_TAKEN.format(name=rendering.cut(name, NAME_CHARACTERS)))
+    directory = call.service.directory
+    inside = [each for each in directory.all(records.Membership) if each.organization_id == scope.organization_id]
+    same = [each for each in inside if (directory.name_of(each.developer_id) or "").casefold() == name.casefold()]
+    if same:
+        why = _SAME[any(each.active for each in same)]
+        return await people(call, wrong=_TAKEN.format(name=rendering.cut(name, NAME_CHARACTERS), same=why))
     await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
     await call.act(
         acts.StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role)

@@ -211,4 +211,6 @@ def _to_sign_in(request: Request) -> Response:
     to = SIGN_IN if back == "/" else f"{SIGN_IN}?next={quote(back, safe='/')}"
     if "HX-Request" in request.headers:
         return TrioResponse(b"", 200, {"HX-Redirect": to}, content_type="text/plain")
+    if request.headers.get("Accept") == "text/event-stream":
+        return TrioResponse(b"", 204)  # a browser asks no more for events
     return rendering.redirect(to)
