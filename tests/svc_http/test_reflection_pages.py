@@ -228,6 +228,35 @@ async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api:
     assert (len(shares), re.findall(r"about \d+ % of \d+ prompts?", told)) == (6, shares)
 
 
+async def test_a_report_says_where_it_is_cut_and_what_its_words_mean(house: Workshop, api: Caller) -> None:
+    """Asked for within its month; the next one has not begun, and one of a time without work has no advice."""
+    for back in range(21):
+        one_goal(house, ANA_SCOPE, at_us=NOW_US - DAY - back * HOUR)
+    house.passes(NOW_US)
+    at = (await press(api, "/reports", period="monthly", date="2026-07-31")).headers["Location"]
+    await house.works()
+    answer = await api.get(at)
+    told, tokens = words_of(answer), (await api.get("/v1/score_v3/cost?from=2026-07-01&to=2026-07-31", bearer())).json
+    assert "July 2026 How" in told
+    assert "The newest 20 of 21 goals" in told
+    assert b'<a href="/goals?from=2026-07-01&amp;to=2026-07-31">All 21 goals</a>' in answer.body
+    assert "At work leaves out breaks of more than 5 minutes" in told
+    assert f"{tokens['total']['output_tokens']} out," in told
+    empty, going_on = [
+        (await press(api, "/reports", period="monthly", date=f"2026-{month}-01")).headers["Location"]
+        for month in ("03", "08")
+    ]
+    await house.works()
+    assert "What to practise" not in words_of(await api.get(empty))
+    assert "August 2026 so far How" in words_of(await api.get(going_on))
+    assert re.search(
+        "August 2026 so far, asked for Sat 1 Aug, .* July 2026, asked for", words_of(await api.get("/reports"))
+    )
+    refused = await press(api, "/reports", period="monthly", date="2027-03-01")
+    assert (refused.status, b"No month with such a day has begun" in refused.body) == (400, True)
+    assert b'value="monthly" selected' in refused.body
+
+
 async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(house: Workshop, api: Caller) -> None:
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US - DAY

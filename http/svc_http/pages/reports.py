@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from quart import Response
@@ -14,7 +15,7 @@ from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
-from svc_http.bodies import accepted, found
+from svc_http.bodies import HttpError, accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.words import HABITS, day, local, rate_told
@@ -43,22 +44,32 @@ class Section(dict[str, Any]):
         return Section()
 
 
-def title_of(meta: Meta, zone: tzinfo) -> str:
-    """As in "Week of 16 to 22 November 2026"."""
-    start_us, last_us = parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
-    if meta.period == "monthly":
-        return f"{local(start_us, zone):%B %Y}"
-    return f"Week of {day(start_us, zone)} to {day(last_us, zone)}" if meta.period == "weekly" else day(start_us, zone)
+def title_of(of: rows.ReportListed, zone: tzinfo) -> str:
+    """As in "Week of 16 November 2026 to 22 November 2026", "November 2026 so far"."""
+    first, last = _bounds(of.meta)
+    titles = {
+        "daily": day(first, zone),
+        "weekly": f"Week of {day(first, zone)} to {day(last, zone)}",
+        "monthly": f"{local(first, zone):%B %Y}",
+    }
+    return titles[of.meta.period] + (" so far" if parse_instant(of.created_at) <= last else "")
+
+
+def _bounds(meta: Meta) -> tuple[int, int]:
+    return parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
 
 
 @routes("GET /reports", "The reports, and where to ask for one.")
-async def list_reports(call: BySignIn) -> Response:
+async def list_reports(call: BySignIn, wrong: str | None = None, asked: Mapping[str, str] = {}) -> Response:
     number = min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
     listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
     newest = next((each for each in listed if each.status == "completed"), None) if number == 1 else None
     read = None if newest is None else await call.read(rows.report, UUID(newest.report_id))
     return await call.show(
         "reflection/reports.html",
+        200 if wrong is None else 400,
+        wrong=wrong,
+        asked=asked,
         newest=read,
         **({} if read is None else await _shown(call, read)),
         listed=listed[:PAGE_ROWS],
@@ -79,7 +90,13 @@ async def list_reports(call: BySignIn) -> Response:
 async def ask_for(call: BySignIn) -> Response:
     fields = await form_of(call)
     period: Schedule = chosen("period", fields.get("period", ""), PERIODS)
-    started = await api.generate(call, api.GenerateBody(period=period, date=fields.get("date") or None))
+    try:
+        started = await api.generate(call, api.GenerateBody(period=period, date=fields.get("date") or None))
+    except HttpError as error:
+        if error.status != 400:
+            raise
+        why = f"No {PERIODS[period]} with such a day has begun. Choose an earlier day."
+        return await list_reports(call, why, fields)
     return rendering.redirect(f"/reports/{started.report_id}")
 
 
@@ -88,7 +105,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
     return await call.show(
         "reflection/report.html",
-        title=title_of(read.meta, call.own_zone),
+        title=title_of(read, call.own_zone),
         state=STATES[read.status],
         unfinished=read.status in UNFINISHED,
         notices=await _told(call, report_id),
@@ -104,6 +121,8 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
     sentence = rate_told(reached, decided, undecided, interval)
+    first, last = (local(at_us, call.own_zone).date() for at_us in _bounds(read.meta))
+    edited = [each for each in shown["files"]["items"] or () if each["edits"]]
     return {
         "report": read,
         "shown": shown,
@@ -113,7 +132,9 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
             sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
         ),
         "tasks": _goals(shown),
-        "files": [each for each in shown["files"]["items"] or () if each["edits"]][:ROWS_SHOWN],
+        "days": urlencode({"from": first, "to": last}),
+        "files": edited[:ROWS_SHOWN],
+        "more_files": len(edited) > ROWS_SHOWN,
     }
 
 
