@@ -246,7 +246,6 @@ def _wrong(shown: Status) -> list[str]:
     """What is not well, the worst first, each with what to do; none where all is."""
     failed, backups = shown.views.failed_events, shown.backups
     free, replay = shown.disk_free_bytes, shown.replay
-    fault = None if shown.catalog is None else shown.catalog.fault
     said = {
         "Nothing can be stored: see whether the disk is full, and the server's log.": not shown.log.writable,
         "The disk is nearly full: less than 1 GB is free.": free is not None and free < FREE_BYTES_MIN,
@@ -258,7 +257,6 @@ def _wrong(shown: Status) -> list[str]:
         ),
         f"The last replay failed: {replay.message or 'see the log of the server'}": replay.state == "failed",
         "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": shown.catalog is None,
-        f"The last refresh of prices failed, so the ones before go on: {fault}": fault is not None,
         "There is no backup yet.": backups is not None and backups.newest_at is None,
         "The newest backup is overdue.": backups is not None and backups.newest_at is not None and backups.overdue,
         "A backup failed since the start: the server's log says why.": backups is not None and backups.failures > 0,
