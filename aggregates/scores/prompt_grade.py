@@ -49,7 +49,8 @@ def grade_text(text: str) -> PromptGrade:
     rubric = judge_prompt(reading, None)
     found = estimate(rubric.chances)
     if rubric.intent is None or found is None:
-        said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
+        skipped = f"Not judged: {NAVIGATES[reading.navigational or '']}."
+        said = NOT_JUDGED.get(rubric.reason or rubric.status, skipped)
         return PromptGrade(said, rubric.status, rubric.reason)
     kind = verdicts.kind_told(rubric.chances)
     evidence, told = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
@@ -80,9 +81,17 @@ def _habit(
     return GradedHabit(name, True, *said, cut(Words(text), found.span) or None, start, end, found.what, how)
 
 
+NAVIGATES = {
+    "short": "it is under 10 characters long",
+    "command": "it is a command of the agent's own",
+    "shell": "it is a shell command typed through",
+    "acknowledgement": "it only acknowledges",
+    "expanded": "it is the text of the command before it, put there by the agent",
+    "": "it only navigates",
+}
+"""What navigates, by how the reading calls it."""
 NOT_JUDGED: dict[str, str] = {
     "language": "Not judged: language. It is surely written in one that the embedded judge does not read.",
-    "skipped": "Not judged: it only navigates.",
     "unclassified": "Not classified: nobody could tell from its own words what is wanted.",
 }
 

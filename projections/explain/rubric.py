@@ -12,6 +12,7 @@ from aggregates.judging.prompt import how_to_earn, in_these_words, rests_on_word
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
+from aggregates.scores.prompt_grade import NAVIGATES
 from aggregates.times import iso
 from projections.derive.sessions import prompt_id
 from projections.explain import evidence
@@ -197,7 +198,7 @@ def _prompt(
         without = f" Not asked of what it most likely is: {', '.join(not_asked)}." if not_asked else ""
         why = f"Read as {kind_of(kind)}; it surely shows {shows}.{without}"
     elif own.status == "skipped" and turn.prompt is not None:
-        why = f"Not judged: {evidence.SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
+        why = f"Not judged: {NAVIGATES[turn.prompt.navigational or '']}."
     else:
         why = evidence.SENTENCES["not_judged"].get(own.status, "Could not be judged.")
     return PromptExplained(

@@ -83,7 +83,7 @@ def pages(running: Running, browser: Browser, cookies: list[Any]) -> list[str]:
         context.add_cookies(cookies)
         page = context.new_page()
         page.goto("/goals?days=all&outcome=reached")
-        goal = page.locator(".goals tbody a").first.get_attribute("href")
+        goal = (page.locator(".goals tbody a").first.get_attribute("href") or "").partition("?")[0]
         page.goto("/reports")
         page.get_by_label("Period").select_option("weekly")
         page.get_by_role("button", name="Make a report").click()

@@ -224,6 +224,8 @@ async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api:
     assert "missed most often: a prompt that asks for a check" in home
     assert "What to practise A prompt that asks for a check" in told
     assert "All 8 goals" in told, "however many of them are listed"
+    led = re.findall(r'href="/goals/[0-9a-f-]{36}(.*?)"', (await api.get(at)).body.decode())
+    assert {*led} == {"?from=2026-07-01&amp;to=2026-07-31"}
     shares = re.findall(r"about \d+ % of \d+ prompts?", habits.partition("Shown")[2])
     assert (len(shares), re.findall(r"about \d+ % of \d+ prompts?", told)) == (6, shares)
 

@@ -92,6 +92,19 @@ def test_a_prompt_of_another_language_has_no_figure(language: str, text: str) ->
     assert graded.verdict == NOT_JUDGED["language"]
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("fix it", "it is under 10 characters long"),
+        ("thanks", "it only acknowledges"),
+        ("!ls", "it is a shell command"),
+    ],
+)
+def test_what_is_not_judged_says_why(text: str, why: str) -> None:
+    graded = grade_text(text)
+    assert (graded.status, graded.verdict.startswith(f"Not judged: {why}")) == ("skipped", True), graded.verdict
+
+
 @each_of(LANGUAGES["english"])
 def test_english_with_foreign_words_is_judged(text: str) -> None:
     """Names, quotes and signs make no other language."""
