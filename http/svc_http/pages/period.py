@@ -95,8 +95,10 @@ def _period(reader: Reader, scope: Scope, team: Sequence[Stay], query: Query, zo
     shown = _whole_weeks(asked, today) if team else asked
     window = shown.window(zone)
     parts = {"from": str(asked.first), "to": str(asked.last)} if asked.name == "range" else {"days": asked.name}
-    near = _near(began, window)
-    months = _months(began, zone, newest_us)
+    months = [*_months(began, zone, newest_us)]
+    near = None
+    if months and began(window)[0] is None:  # an earlier one rather than a later one
+        near = _month(next((each for each in months if each < shown.first), months[-1]), today)
     return Period(
         window=window,
         query=urlencode(parts),
@@ -110,7 +112,7 @@ def _period(reader: Reader, scope: Scope, team: Sequence[Stay], query: Query, zo
         since=None if oldest_us is None else day_of(oldest, today.year),
         oldest_us=oldest_us,
         newest_us=newest_us,
-        near=None if near is None else _month(local_date(near, zone), today),
+        near=near,
         wrong=wrong,
     )
 
@@ -138,14 +140,6 @@ def _months(began: _Began, zone: ZoneInfo, newest_us: int | None) -> Iterator[da
         month = local_date(newest_us, zone).replace(day=1)
         yield month
         _, newest_us = began(Window(0, midnight_us(month, zone)))
-
-
-def _near(began: _Began, window: Window) -> int | None:
-    """Where no goal began in the window: the goal next to it, an earlier one rather than a later one."""
-    if began(window)[0] is not None:
-        return None
-    _, before_us = began(Window(0, window.start_us))
-    return began(Window(window.end_us, INSTANT_MAX_US))[0] if before_us is None else before_us
 
 
 def _month(day: date, today: date) -> tuple[str, str]:

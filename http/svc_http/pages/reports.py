@@ -60,16 +60,15 @@ def _bounds(meta: Meta) -> tuple[int, int]:
 
 
 @routes("GET /reports", "The reports, and where to ask for one.")
-async def list_reports(call: BySignIn, wrong: str | None = None, asked: Mapping[str, str] = {}) -> Response:
+async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Response:
     number = min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
     listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
     newest = next((each for each in listed if each.status == "completed"), None) if number == 1 else None
     read = None if newest is None else await call.read(rows.report, UUID(newest.report_id))
     return await call.show(
         "reflection/reports.html",
-        200 if wrong is None else 400,
-        wrong=wrong,
-        asked=asked,
+        400 if refused else 200,
+        refused=refused,
         newest=read,
         **({} if read is None else await _shown(call, read)),
         listed=listed[:PAGE_ROWS],
@@ -78,10 +77,7 @@ async def list_reports(call: BySignIn, wrong: str | None = None, asked: Mapping[
         states=STATES,
         unfinished=[each for each in listed if each.status in UNFINISHED],
         periods=PERIODS,
-        schedules=call.developer.report_schedules,
         channels={each: CHANNELS[each] for each in call.service.settings.channels},
-        notices=call.developer.report_notices,
-        email=call.developer.email,
         title_of=title_of,
     )
 
@@ -95,8 +91,7 @@ async def ask_for(call: BySignIn) -> Response:
     except HttpError as error:
         if error.status != 400:
             raise
-        why = f"No {PERIODS[period]} with such a day has begun. Choose an earlier day."
-        return await list_reports(call, why, fields)
+        return await list_reports(call, fields)
     return rendering.redirect(f"/reports/{started.report_id}")
 
 

@@ -53,11 +53,10 @@ async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict
     trend = await trend_of(call, chosen, window, zone)
     stays = records.stays_in(directory, chosen, window, zone)
     cost = await spent_by_team(call, chosen, equal_windows(window, 2), zone)
-    joined = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
-    present = {each.developer_id for each in joined if each.active}
+    members = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
+    present = {each.developer_id for each in members if each.active}
     labels = [short_day_of(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
     return {
-        "since": min(each.started_at for each in joined),
         "present": present,
         "members": [each for each in cost.members if each.developer_id in present or each.request_count != 0],
         "trend": trend,
