@@ -196,7 +196,7 @@ def language_of(asked: str | None) -> Language:
 
 
 def weakest(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int], most: int) -> list[BooleanName]:
-    """The habits missed most often where they applied, those first, of what could be told often enough."""
+    """The habits missed in the most prompts first, of what could be told often enough."""
     missed = [name for name in BOOLEANS if counts.get(name, 0) >= GRADED_MIN and shares[name] < 1]
     return sorted(missed, key=lambda name: round(counts[name] * (shares[name] - 1), 6))[:most]
 

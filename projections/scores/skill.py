@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.prompt import how_to_earn, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, rests_on_words, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, kind_told
 from aggregates.scores import grades
 from aggregates.scores.grades import Interval, whole_counts
@@ -260,7 +260,7 @@ def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
 
 
 def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
-    """Of each habit the newest prompt that surely calls for it and misses it, as did those before it in its goal."""
+    """Of each habit the newest prompt that surely calls for it and misses it, as its whole goal does."""
     order = ("at_us DESC", "turn_id DESC")
     return _examples(reader, scope, window, "standing_sure & ~standing_earned", order, MISSED_READ, _surely_misses)
 
@@ -286,12 +286,17 @@ def _examples(
             break
     shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
     for name, rowids in found.items():
-        page = bound(scope, window, rows=json_array(rowids), limit=read, offset=0)
-        narrowed = "AND p.rowid IN (SELECT value FROM json_each(:rows))"
+        page = bound(scope, window, rows=json_array(rowids), bit=mask((name,)), limit=read, offset=0)
+        # Sure is what the page of the goal calls so: of all its prompts together.
+        narrowed = (
+            "AND p.rowid IN (SELECT value FROM json_each(:rows)) "
+            "AND s.sure & :bit AND s.earned & :bit = p.standing_earned & :bit"
+        )
         joined = ", ".join(f"p.{column}" for column in order)
         for prompt, body in graded_prompts(reader, joined, page, narrowed, partial(fits, name)) if rowids else ():
-            if prompt.preview is not None:
-                shown[name] = _shown(reader, name, prompt, body)
+            example = _shown(reader, name, prompt, body)
+            if prompt.preview is not None and (example.words or name in body.rubric.missed or not rests_on_words(name)):
+                shown[name] = example
                 break
     return shown
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -49,6 +49,7 @@ class ThrottleSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     slow_answer_hours: float  # the part of it that slow answers took, no limit and no failure
     by_detector: list[DetectorCount]
     total_api_requests: int
+    failed_api_requests: int  # of those; most have no cost
 
 
 class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -68,8 +69,8 @@ def personal_throttle(reader: Reader, scope: Scope, window: Window, newest: int 
     if (is_partial and newest is None) or len(failures) > OUTSIDE_FAILURES_MAX:
         return None
     events = _events(reader.db, scope, requests[:most], failures, window)
-    count = sum(window.start_us <= request.at_us < window.end_us for request in requests[:most])
-    return _impact(events, count, is_partial=is_partial)
+    failed = [each.failed for each in requests[:most] if window.start_us <= each.at_us < window.end_us]
+    return _impact(events, (len(failed), sum(failed)), is_partial=is_partial)
 
 
 def team_throttle(
@@ -82,17 +83,19 @@ def team_throttle(
     widest = Window(min(each.start_us for each in edges), max(each.end_us for each in edges))
     failures = _server_failures(reader.db, scope, widest)
 
-    def counted(member: Scope, days: Window) -> int:
-        return int(reader.db.execute(f"SELECT count(*) {_MINE}", bound(member, days)).fetchone()[0])
+    def counted(member: Scope, days: Window) -> tuple[int, int]:
+        query = f"SELECT count(*), coalesce(sum(failed), 0) {_MINE}"
+        return cast("tuple[int, int]", reader.db.execute(query, bound(member, days)).fetchone())
 
-    read = [counted(member, reach) for (member, _), reach in zip(members, reaches, strict=True)]
+    read = [counted(member, reach)[0] for (member, _), reach in zip(members, reaches, strict=True)]
     most = _share(read, TEAM_REQUESTS_MAX if budget is None else budget)
     events: list[ThrottleEvent] = []
     for (member, days), reach in zip(members, reaches, strict=True):
         events += _events(reader.db, member, _requests(reader.db, member, reach, most), failures, days)
     nameless = [msgspec.structs.replace(event, session_id=None) for event in _joined(events)]
     is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(read, default=0) > most
-    return _impact(nameless, sum(counted(*each) for each in members), is_partial=is_partial)
+    requests, failed = map(sum, zip((0, 0), *(counted(*each) for each in members), strict=True))
+    return _impact(nameless, (requests, failed), is_partial=is_partial)
 
 
 def _share(counts: Sequence[int], budget: int) -> int:
@@ -119,7 +122,7 @@ def _joined(events: Iterable[ThrottleEvent]) -> list[ThrottleEvent]:
     return joined
 
 
-def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool) -> ThrottleImpact:
+def _impact(events: Sequence[ThrottleEvent], requests: tuple[int, int], *, is_partial: bool) -> ThrottleImpact:
     counts = Counter(event.detector for event in events)
     hours: defaultdict[Detector, float] = defaultdict(float)
     for event in events:
@@ -147,7 +150,8 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
             estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
             slow_answer_hours=hours["latency_spike"],
             by_detector=[DetectorCount(name, count, hours[name]) for name, count in sorted(counts.items())],
-            total_api_requests=requests,
+            total_api_requests=requests[0],
+            failed_api_requests=requests[1],
         ),
         recommendations=rules.recommendations(hours),
     )

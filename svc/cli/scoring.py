@@ -70,7 +70,7 @@ def sparks(values: Sequence[float | None]) -> str:
 
 def say_next_habit(console: Shown, habits: Found) -> None:
     if habit := next_habit(habits["per_boolean"], habits["per_boolean_counts"]):
-        console.print(f"Next habit, missed most often: a prompt that [bold]{HABITS[habit]}[/bold].")
+        console.print(f"Next habit, missed in the most prompts: a prompt that [bold]{HABITS[habit]}[/bold].")
 
 
 def score_told(figures: Found, time: str) -> str:

@@ -70,7 +70,7 @@ async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: Ho
     house.passes(NOW_US)
     page = await api.get("/")
     told = words_of(page)
-    assert "2 of 2 decided goals reached; 1 undecided and too few to tell: the rate may be" in told
+    assert "2 of 2 decided goals reached; 1 undecided: the rate may be" in told
     assert "3 goals began: 2 reached, 1 undecided." in told
     assert "Cost $0.03 by list price; $0.01 in the 30 days before" in told
     assert "Time lost 0 s to limits and failures" in told

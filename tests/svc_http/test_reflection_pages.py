@@ -84,11 +84,11 @@ async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: Ho
     assert "The last that does not, Fri 31 Jul, 17:00 Rename parse_5 to read_5" in text
     assert "Verify that …”: name a test that passes" in text
     home = words_of(await api.get("/"))
-    assert "Next habit, missed most often: a prompt that asks for a check" in home, "as on the first page"
+    assert "Next habit, missed in the most prompts: a prompt that asks for a check" in home, "as on the first page"
 
 
 async def test_a_prompt_is_reproached_only_with_what_it_calls_for(house: House, api: Caller) -> None:
-    """To commit a fix calls for no cause, though the goal did."""
+    """To commit a fix calls for no cause, though the goal did; what a later prompt shows, no goal misses."""
     log, at_us = Log(ANA_SCOPE), NOW_US - DAY
     log.now_us = at_us
     asked = log.prompt("s", "Fix the crash in src/a.py when the file is empty.", at_us)
@@ -97,6 +97,13 @@ async def test_a_prompt_is_reproached_only_with_what_it_calls_for(house: House, 
     log.records("s", request(at_us + 2 * MINUTE))
     log.answers_prompt("s", asked, "bug_fix", earned=("goal_explicit", "scope_bounded"))
     log.answers_prompt("s", later, "small_change", earned=("goal_explicit",))
+    for minutes, prompt, earned in (
+        (60, "Fix the crash in src/b.py", ()),
+        (62, "Find out why it crashes; fix that.", ("root_cause_oriented",)),
+    ):
+        shown = log.prompt("t", prompt, at_us + minutes * MINUTE)
+        log.records("t", request(at_us + minutes * MINUTE), edit(at_us + (minutes + 1) * MINUTE))
+        log.answers_prompt("t", shown, "bug_fix", earned=earned)
     house.has_seen(log)
     house.passes(NOW_US)
     cause = words_of(await api.get("/habits")).partition(HABITS["root_cause_oriented"])[2]
@@ -131,10 +138,14 @@ async def test_time_lost_is_told_by_cause(house: House, api: Caller) -> None:
     log.records("s", failed(at_us, 429), request(at_us + 30 * MINUTE), request(at_us + 31 * MINUTE))
     house.has_seen(log)
     text = words_of(await api.get("/cost"))
-    assert "About 30 min in 3 requests." in text
+    assert "About 30 min: 1 of 3 requests failed." in text
     assert "Run fewer agents at once" in text
     assert "rate limit × 1 the provider refused a request for being one too many 30 min" in text
     assert "Only the newest" not in text
+    log.records("t", failed(NOW_US - 2 * DAY))
+    house.has_seen(log)
+    text = words_of(await api.get("/cost?from=2026-07-30&to=2026-07-30"))
+    assert "No waiting can be told: 1 of 1 request failed." in text, "and not that nothing held you up"
 
 
 async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +200,7 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     assert 'hx-trigger="every 2s"' in waiting.body.decode()
     await house.works()
     text = words_of(await api.get(at))
-    assert "3 of 3 decided goals reached; too few to tell" in text
+    assert "3 of 3 decided goals reached; the rate may be" in text
     assert "Only you can read it" in words_of(await api.get("/reports"))
     assert "31 July 2026" in words_of(await api.get("/reports"))
     page = (await api.get(at)).body.decode()
@@ -221,7 +232,7 @@ async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api:
     assert skill["worst_pillar"] == "plan_first"
     for said in ("decided; 7 undecided: the rate may be 0–", "8 goals began: 7 undecided, 1 not counted."):
         assert (said in home, said in told) == (True, True), said
-    assert "missed most often: a prompt that asks for a check" in home
+    assert "missed in the most prompts: a prompt that asks for a check" in home
     assert "What to practise A prompt that asks for a check" in told
     assert "All 8 goals" in told, "however many of them are listed"
     led = re.findall(r'href="/goals/[0-9a-f-]{36}(.*?)"', (await api.get(at)).body.decode())

@@ -14,6 +14,7 @@ _TOP = 6
 _BAR_SHARE = 0.62
 _CAP = 8
 _LABELS_MAX = 8  # so many names stand below the bars; others are left out evenly
+_NARROW_MAX = 5  # and so many on a narrow screen
 _HATCHED = ("undecided", "open")  # what nobody knows is no plain colour: base.html holds the pattern
 
 
@@ -169,9 +170,10 @@ def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
 def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str, has_links: bool) -> Markup:
     """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
     every, axis = -(-len(labels) // _LABELS_MAX) or 1, []
+    is_dense = len(labels) > _NARROW_MAX * every
     for from_end, label in zip(range(len(labels) - 1, -1, -1), labels, strict=True):
-        # Every so many has its name; every other of these gives way on a narrow screen.
-        kind, said = "roomy" if from_end // every % 2 else "", "" if from_end % every else label
+        # Every so many has its name; of more than a narrow screen holds, every other gives way there.
+        kind, said = "roomy" if is_dense and from_end // every % 2 else "", "" if from_end % every else label
         axis.append(Markup('<span class="{}">{}</span>').format(kind, said))
     base = _line("base", 0, WIDTH, HEIGHT, HEIGHT)
     scale = Markup('<div class="drawn"><span class="scale" aria-hidden="true">{}</span>').format(top)

@@ -155,9 +155,9 @@ def rate_told(reached: int, decided: int, undecided: int, interval: "Interval | 
     if interval is None:
         return "No goal counts yet in this time."
     said = f"{number(reached)} of {counted(decided, 'decided goal')} reached" if decided else "No goal is decided"
-    open_ones = f"{number(undecided)} undecided" if undecided else ""
-    why = " and ".join(filter(None, (open_ones, "too few to tell" if 0 < decided < DECIDED_MIN else "")))
-    return f"{said}; {why}{': ' if why else ''}the rate may be {spread(interval)} %."
+    open_ones = f"{number(undecided)} undecided: " if undecided else ""
+    too_few = " (too few goals to tell more)" if 0 < decided < DECIDED_MIN else ""
+    return f"{said}; {open_ones}the rate may be {spread(interval)} %{too_few}."
 
 
 def outcomes_told(counts: Any) -> str:

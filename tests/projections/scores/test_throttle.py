@@ -52,7 +52,8 @@ def test_events_are_shown_newest_first_and_summed() -> None:
     log.records("s1", *twice, failed(MONDAY + HOUR + SECOND, 429, request_id="r"), request(MONDAY + HOUR + MINUTE))
     impact = personal(views(log))
     assert fired(impact) == [("rate_limit", 60), ("retry_after", 0), ("rate_limit", 1800)]
-    assert impact.summary.total_api_requests == 4, "one that was told twice is one"
+    counted = impact.summary.total_api_requests, impact.summary.failed_api_requests
+    assert counted == (4, 2), "one that was told twice is one"
     assert impact.summary.estimated_hours_lost == pytest.approx(31 / 60)
     assert msgspec.to_builtins(impact.summary.by_detector) == [
         {"detector": "rate_limit", "count": 2, "estimatedHoursLost": pytest.approx(31 / 60)},
@@ -159,6 +160,7 @@ def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
                 "slowAnswerHours": 0.0,
                 "byDetector": [],
                 "totalApiRequests": 0,
+                "failedApiRequests": 0,
             },
             "recommendations": [],
         }

@@ -48,7 +48,7 @@ def told(ana: tuple[Server, str], *arguments: str) -> str:
 def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None:
     """Reached of decided, the interval, and the next habit; no percentage by itself."""
     shown = told(ana, "score", *TIME)
-    assert ("the rate may be" in shown, "Next habit, missed most often: " in shown) == (True, True)
+    assert ("the rate may be" in shown, "Next habit, missed in the most prompts: " in shown) == (True, True)
     figures = json.loads(told(ana, "score", *TIME, "--json"))["score"]
     assert f"{figures['crushed_count']} of {figures['decided_count']} decided goals reached" in shown
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
@@ -57,8 +57,14 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
 @each_of(
     [
         (11, 15, 0, (48, 89), "11 of 15 decided goals reached; the rate may be 48–89 %."),
-        (8, 8, 2, (58, 99), "8 of 8 decided goals reached; 2 undecided and too few to tell: the rate may be 58–99 %."),
-        (0, 1, 0, (0, 90), "0 of 1 decided goal reached; too few to tell: the rate may be 0–90 %."),
+        (
+            8,
+            8,
+            2,
+            (58, 99),
+            "8 of 8 decided goals reached; 2 undecided: the rate may be 58–99 % (too few goals to tell more).",
+        ),
+        (0, 1, 0, (0, 90), "0 of 1 decided goal reached; the rate may be 0–90 % (too few goals to tell more)."),
         (0, 0, 2, (0, 100), "No goal is decided; 2 undecided: the rate may be 0–100 %."),
         (0, 0, 2, None, "No goal counts yet in this time."),
     ]
