@@ -96,7 +96,7 @@ async def test_a_link_that_an_owner_kept_opens_nothing_once_its_developer_has_be
     kept = await link_for(api, NORA, ANAS)
     house.states[NORA] = "first_prompt"
     for late in (await press(api, kept, {}), await api.using({}).get(kept)):
-        assert (late.status, b"made before you began" in late.body) == (410, True)
+        assert (late.status, b"older than what you have here" in late.body) == (410, True)
         assert "Set-Cookie" not in late.headers
     assert (await press(api, await link_for(api, NORA, OPERATORS), {})).status == 303
     assert (await press(api, await link_for(api, ANA, ANAS), {})).status == 303, "their own phone"

@@ -24,12 +24,10 @@ from svc_http.routing import Routes, developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
 _GONE = (
-    "This link was used, its time is over, or a newer one took its place. Ask whoever sent it to you; who runs the "
-    "server types `svc open` there."
+    "This link was used, its time or its membership is over, or a newer one took its place. Ask whoever sent it; "
+    "who runs the server types `svc open` there."
 )
-_TOO_LATE = (
-    "This link was made before you began, and opens nothing any more. Sign in with a key, or ask whoever runs svc."
-)
+_TOO_LATE = "This link is older than what you have here. Sign in with a key, or ask whoever runs svc."
 routes = Routes()
 
 
