@@ -156,6 +156,13 @@ async def test_what_cannot_be_undone_asks_once(house: House, api: Caller) -> Non
     assert "since Sat 1 Aug, 14:00, seen 1 August" in await words(api, "/settings", BENS)
 
 
+async def test_a_wrong_address_is_told_to_a_browser_in_plain_words(api: Caller) -> None:
+    for path, status in (("/nope", 404), ("/settings/sign-out", 405), ("/goals/nope", 404)):
+        answer = await api.using(ANAS | {"Accept": "text/html"}).get(path)
+        machine = [each in answer.body for each in (b"oute", b"GET", b"POST")]
+        assert (answer.status, b'<a href="/">' in answer.body, machine) == (status, True, [False] * 3), path
+
+
 async def test_a_browser_that_was_signed_out_asks_no_more_for_events(api: Caller) -> None:
     """A page that stands open asks for them by itself; a redirect would be an error to it."""
     assert (await api.using({"Accept": "text/event-stream"}).get("/live")).status == 204

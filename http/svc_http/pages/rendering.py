@@ -118,10 +118,14 @@ async def going_on(to: str, title: str = "Going on") -> TrioResponse:
     return await html("told.html", {"to": to, "title": title, "message": message, "progress": None, "goes_on": True})
 
 
+_NO_PAGE = "No page has this address, or only a button of a page leads here. Go back, and press it there."
+
+
 async def error_page(service: Service, error: HttpError) -> Response:
     """With how far a rebuild of the tables is, while there is one."""
     replay, title = service.replay_status(), words.SAID.titles.get(str(error.status), "Refused")
-    message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+    is_lost = request.routing_exception is not None
+    message = _NO_PAGE if is_lost else error.message[:1].upper() + error.message[1:].rstrip(".") + "."
     progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
     shown = {"title": title, "message": message, "progress": progress, "to": _came_from(), "goes_on": False}
     response = await html("told.html", shown, error.status)
