@@ -108,7 +108,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     """Write every row of a sub-session; whether it is rework is settled afterwards."""
     name, said, detail = str(concluded.sub_session_id), concluded.said, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
-    files = work_by_file(turns)
+    files, graded = work_by_file(turns), detail.estimate
     same = ("started_us", "last_activity_us", "ended_us", "settles_at_us", "intent", "judged_intent", "goal_complete")
     row = {
         **{field: getattr(concluded, field) for field in (*same, "reverts")},
@@ -134,7 +134,9 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
         "agent": next((turn.agent for turn in turns if turn.agent is not None), None),
         "folder": next((turn.cwd_digest for turn in turns if turn.cwd_digest is not None), None),
-        "score": detail.estimate.score if detail.estimate and detail.judge_status == "ok" else None,
+        "score": graded.score
+        if graded and graded.told and detail.judge_status == "ok"
+        else None,  # by which lists sort
         "models": pack(model_totals(turns)),
         "detail": pack(detail),
     }

@@ -245,3 +245,16 @@ def test_what_each_kind_of_tokens_costs_by_list_price(monkeypatch: pytest.Monkey
     for name in ("unlisted", None):
         unknown = ModelTotals(name, requests=1, input_tokens=1)
         assert detail._token_costs(views, [known, unknown], MONDAY) == []
+
+
+def test_by_grade_those_come_last_that_are_told_none() -> None:
+    """However good they may be expected to be."""
+    log = Log()
+    for place, text in enumerate(("add a dark mode to the settings page", PARSER, "Make it better please, somehow.")):
+        worked(log, f"s{place}", text, MONDAY + place * HOUR, f"src/{place}.py")
+    found = reader(project(log.facts), log.facts)
+    for ascending in (False, True):
+        listing = listing_of.goals(
+            found, ANA, listing_of.Wanted(window=ALWAYS), Order(sort="grade", ascending=ascending), 50
+        ).goals
+        assert [each.grade_told is None for each in listing] == [False, False, True]
