@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from svc_http import ports
+from svc_http.pages import charts
 from svc_http.pages.words import KINDS
 from tests.support.basics import ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, SECOND, Log, edit, request, shell
@@ -83,6 +84,19 @@ async def test_a_kind_that_is_filtered_by_stands_in_its_column(api: Caller) -> N
         rows = re.findall(r'<td class="roomy">([^<]*)</td>', body)[::4]
         assert rows
         assert {each.rstrip("?") for each in rows} == {KINDS[kind]}
+
+
+@pytest.mark.parametrize("sort", ["turns", "duration", "grade", "tokens"])
+async def test_a_narrow_screen_keeps_the_figure_that_the_list_is_sorted_by(api: Caller, sort: str) -> None:
+    """What is roomy gives way there: four figures and no more, but the one asked for."""
+    counts = [(await api.get(f"/goals?{asked}")).body.decode().count('"n roomy"') for asked in ("", f"sort={sort}")]
+    assert counts == [4 * 6, 3 * 6], "of a head and five goals"
+
+
+@pytest.mark.parametrize(("bars", "left_out"), [(5, 0), (6, 3), (16, 4)])
+def test_few_bars_have_each_a_name_on_a_narrow_screen_too(bars: int, left_out: int) -> None:
+    drawn = charts.bars("Goals", [charts.Bar(f"{n} Nov", [("reached", 1)], "1 goal") for n in range(bars)], str)
+    assert len(re.findall(r'class="roomy">[^<]', drawn)) == left_out
 
 
 @pytest.mark.parametrize("asked", ["outcome=live", "intent_class=poem", "sort=luck", "order=up", "cursor=x"])
