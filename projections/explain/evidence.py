@@ -10,7 +10,7 @@ import msgspec
 
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import REPORTED, STATED_FAILURE
+from aggregates.judging.outcome import CORRECTED, NOT_WORKING, REPORTED, STATED_FAILURE
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, neighbour, seen_in
@@ -73,6 +73,13 @@ class SubSessionEvidence:
 
     def command(self, position: int, record_id: str) -> str | None:
         return self.reader.calls([(position, record_id)]).get((position, record_id), (None, None))[1]
+
+    def answered_correction(self) -> list[str]:
+        """A correction that is no evidence, since it was answered."""
+        weighed = {each.what for each in self.row.detail.outcome.evidence_against} & {CORRECTED, NOT_WORKING}
+        later = enumerate(self.turns[1:], 2)
+        said_at = [number for number, turn in later if turn.prompt is not None and turn.prompt.corrects]
+        return [said("weighed", "corrected", turn=said_at[-1])] if said_at and not weighed else []
 
     def not_observed(self) -> list[str]:
         """What the agent did that nobody reported, as far as it can be known."""

@@ -314,7 +314,7 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
         done = f"nobody can tell: {_undecided(facts)}"
         if verdict.goal_complete is not None:
             done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
-        text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
+        text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed), *facts.answered_correction()]
         if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
             text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
         elif verdict.evident:

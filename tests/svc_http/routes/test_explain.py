@@ -245,6 +245,16 @@ async def test_prompts_that_could_not_open_another_topic(house: House, api: Call
     assert f"{KEPT_MAX + 2} later prompts stayed in it." in boundary["text"]
 
 
+async def test_a_correction_that_was_worked_on_is_told_though_it_weighs_nothing(house: House, api: Caller) -> None:
+    log = worked()
+    log.prompt("a", "no thats not it, the logo", MONDAY + HOUR)
+    log.records("a", request(MONDAY + HOUR), edit(MONDAY + HOUR + SECOND, "src/logo.py"))
+    outcome = (await of(house, api, log))["outcome"]
+    assert "the user corrects or repeats" not in whats(outcome["evidence_against"])
+    (told,) = [each for each in outcome["text"] if each.startswith("Turn 2 says that what came before is not what")]
+    assert told.endswith("taken as the answer to it, so it stands on neither side.")
+
+
 def test_some_of_its_turns_are_explained_as_all_are() -> None:
     """Of the other turns hardly a text is opened."""
     log, opened = Log(ANA_SCOPE), set[int]()
