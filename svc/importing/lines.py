@@ -65,9 +65,10 @@ def fitted(value: Any, kind: type[T], pass_over: Callable[[str], None]) -> T:
                 holder = holder[int(step) if isinstance(holder, list) else step]
             if not isinstance(holder, dict) or last not in holder:
                 raise
-            given = None if told[0].startswith("Expected `str") else holder[last]  # an id is blank, or too long
-            number = whole(given, 0, COUNT_MAX) if "`int" in told[0] else real(given)
-            if number is None:
+            given, wants, number = holder[last], told[0].removeprefix("Expected `"), None
+            if wants.startswith(("int", "float")):
+                number = whole(given, 0, COUNT_MAX) if wants.startswith("int") else real(given)
+            if number is None or type(number) is type(given):  # no number, account or id, or none that may stand here
                 pass_over(f"unusable {last}")
                 del holder[last]
             else:

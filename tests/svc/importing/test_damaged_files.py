@@ -120,7 +120,12 @@ def test_a_number_that_cannot_be_one_costs_itself(told: Any, input_tokens: int |
     assert reader.passed_over == ({} if told is None or input_tokens else {"unusable input_tokens": 1})
 
 
-@each_of([([7], None, "usage"), ("many", None, "usage"), (usage() | {"cache_creation": [7]}, 7, "cache_creation")])
+@each_of(
+    [
+        *((told, None, "usage") for told in ([7], "many", "7", 600, 1e5)),
+        *((usage() | {"cache_creation": told}, 7, "cache_creation") for told in ([7], 600, 1e5)),
+    ]
+)
 def test_an_account_that_cannot_be_one_costs_itself(told: Any, output_tokens: int | None, name: str) -> None:
     reader = reader_of("claude-code", "s.jsonl")
     (exchange,) = reader.read(raw(user("u1", 0, "one"), said("a1", 1, "Done.", usage=told)))
