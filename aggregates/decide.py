@@ -90,8 +90,8 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
     edited = TitleEdited(
         **origin(command, context.now_us),
         turn_id=command.turn_id,
-        title=Words(capture.cleaned(command.title, context)[0]),
-        summary=None if summary is None else Words(capture.cleaned(summary, context)[0]),
+        title=Words(capture.cleaned(command.title, context).text),
+        summary=None if summary is None else Words(capture.cleaned(summary, context).text),
     )
     return Decision(((overrides_stream(command.developer_id), edited),), Done(True, command.turn_id))
 

@@ -13,7 +13,20 @@ from msgspec import inspect
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.event import Command, Context, Decision, Done, Event, Reason, Scope, Streams, Words, origin, refused
+from aggregates.event import (
+    Command,
+    Context,
+    Decision,
+    Done,
+    Event,
+    Reason,
+    Redacted,
+    Scope,
+    Streams,
+    Words,
+    origin,
+    refused,
+)
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 
 
@@ -203,9 +216,9 @@ def _captured(command: events.CapturePrompt | events.CaptureRecords | events.Cap
         "prompt": Words(text),
         "prompt_digest": context.digester.digest(command.text),
         "redactions": redactions,
-        "cwd": None if cwd is None else Words(cleaned(cwd, context)[0]),
+        "cwd": None if cwd is None else Words(cleaned(cwd, context).text),
         "cwd_digest": None if cwd is None else context.digester.number(cwd),
-        "metadata": None if metadata is None else Words(cleaned(metadata, context)[0]),
+        "metadata": None if metadata is None else Words(cleaned(metadata, context).text),
     }
     return events.PromptCaptured(**_told(events.PromptCaptured, command, context, **sealed))
 
@@ -290,11 +303,10 @@ def content_hash(content: events.ResponseContent) -> str:
     return sha256(canonical_bytes(content)).hexdigest()
 
 
-def cleaned(text: str, context: Context) -> tuple[str, dict[str, int]]:
-    """Without secrets, and how many of each kind there were."""
+def cleaned(text: str, context: Context) -> Redacted:
     from aggregates.reading.redaction import redact  # late: loaded with the first text
 
-    return redact(text) if context.redaction else (text, {})
+    return redact(text) if context.redaction else Redacted(text, {})
 
 
 # What stands in an event unsealed, names and ids, is bounded and holds no secrets. A name loses them like a text; an id

@@ -134,9 +134,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
         "agent": next((turn.agent for turn in turns if turn.agent is not None), None),
         "folder": next((turn.cwd_digest for turn in turns if turn.cwd_digest is not None), None),
-        "score": graded.score
-        if graded and graded.told and detail.judge_status == "ok"
-        else None,  # by which lists sort
+        "score": graded.score if graded and graded.told and detail.judge_status == "ok" else None,  # lists sort by it
         "models": pack(model_totals(turns)),
         "detail": pack(detail),
     }

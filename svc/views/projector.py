@@ -90,7 +90,7 @@ class ViewsWriter:
         self._db.close()
 
 
-class Course:
+class BuildProgress:
     """How far a build of views has come since it began, and how long it will take at that pace."""
 
     def __init__(self, position: int = 0) -> None:
@@ -178,7 +178,7 @@ class Projector:
             self.close()
             raise
         self.level_at = journal.head
-        self._course, self._reached = Course(self.position), 0
+        self._build, self._reached = BuildProgress(self.position), 0
         self._followed = True
         self.damaged: Callable[[str], None] = lambda _flaw: None  # at a damaged page; must not fail, nor take long
         self.steps = 0  # batches that were applied, and exchanges of the file
@@ -193,7 +193,7 @@ class Projector:
 
     def status(self) -> ReplayStatus:
         """How far the views are that were not level yet."""
-        return self._course.status(max(self.position, self._reached), self._journal.head)
+        return self._build.status(max(self.position, self._reached), self._journal.head)
 
     def standing(self, scope: Scope) -> Standing:
         return Standing(self.position, self.steps, max(self._changed.get(scope, 0), self._exchanged))

@@ -20,7 +20,7 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
-from svc.views.projector import Course, Pace, Projector
+from svc.views.projector import BuildProgress, Pace, Projector
 from svc.views.views import LEAP_BATCH_EVENTS, LEAP_EVENTS, RULES_VERSION, leap, new_file, open_writer, remove, rules_of
 from svc_http.ports import ReplayStatus
 
@@ -189,10 +189,10 @@ class Rebuilding:
             raise Mendable("the views could not be built anew; the log says why")
 
     async def _replay(self, path: Path) -> None:
-        course = Course()
+        built = BuildProgress()
 
         def report(done: int, of: int) -> None:
-            self.status = course.status(done, of)
+            self.status = built.status(done, of)
 
         # Captures, and readers of the views that serve, go before the new ones.
         pace = Pace(lambda: self._journal.busy or bool(self._projector.waiting))

@@ -70,13 +70,19 @@ async def test_habits_are_told_as_the_api_tells_them(house: House, api: Caller) 
     assert "12 weeks to 1 Aug" in text, "today, a Saturday, and not the end of its week"
 
 
-async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: House, api: Caller) -> None:
+def six_renames() -> Log:
+    """Prompts that miss the same habit, an hour apart."""
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US - DAY
     for place in range(6):
         at_us = NOW_US - DAY + place * HOUR
         log.prompt(f"s{place}", f"Rename parse_{place} to read_{place} in src/parser.py, and nothing else.", at_us)
         log.records(f"s{place}", request(at_us), edit(at_us + MINUTE))
+    return log
+
+
+async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: House, api: Caller) -> None:
+    log = six_renames()
     house.has_seen(log)
     house.passes(NOW_US)
     text = words_of(await api.get("/habits"))
@@ -212,12 +218,7 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
 
 async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api: Caller) -> None:
     """The score, what does not count, the habits, and the one to train: that which six miss, not one of one."""
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
-    for place in range(6):
-        at_us = NOW_US - DAY + place * HOUR
-        log.prompt(f"s{place}", f"Rename parse_{place} to read_{place} in src/parser.py, and nothing else.", at_us)
-        log.records(f"s{place}", request(at_us), edit(at_us + MINUTE))
+    log = six_renames()
     planned = log.prompt("plan", "Add a queue to src/queue.py; run pytest.", NOW_US - DAY + 6 * HOUR)
     log.records("plan", request(NOW_US - DAY + 6 * HOUR), edit(NOW_US - DAY + 6 * HOUR + MINUTE))
     log.answers_prompt("plan", planned, "feature", earned=("verification_requested",))

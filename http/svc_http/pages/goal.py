@@ -22,7 +22,7 @@ from projections.sub_sessions.turns import GoalTurn, GoalTurns, ToolCall, goal_t
 from svc_http.bodies import HttpError, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.goals import FILTERS, SEARCH, Link, carried, link_of, looked_for
+from svc_http.pages.goals import FILTERS, SEARCH, LinkTo, carried, link_of, looked_for
 from svc_http.pages.markdown import TEXT_CHARACTERS_MAX, Shown, excerpt, rendered
 from svc_http.pages.period import period_of
 from svc_http.pages.words import KINDS, SAID, counted
@@ -107,7 +107,7 @@ def _page_of(turn: int) -> int:
     return (turn - 1) // TURNS_SHOWN + 1
 
 
-def _place(link: Link, page: int, turn: int) -> str:
+def _place(link: LinkTo, page: int, turn: int) -> str:
     """Where a turn is, on this page of turns or another one."""
     at = _page_of(turn)
     return f"{'' if at == page else link(page=at)}#turn-{turn}"

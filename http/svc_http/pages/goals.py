@@ -32,7 +32,7 @@ assert {*SORTS} == {*get_args(Sort)}
 FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", "order")
 """The parameters of the address beside the period; they are those of the API."""
 SEARCH = "/goals/search"
-Link = Callable[..., str]
+LinkTo = Callable[..., str]
 routes = Routes()
 
 
@@ -76,7 +76,7 @@ def carried(query: Query, names: Sequence[str] = FILTERS) -> dict[str, str]:
     return {name: query[name] for name in (*NAMES, *names) if query.get(name)}
 
 
-def link_of(asked: Mapping[str, str], here: str = "/goals") -> Link:
+def link_of(asked: Mapping[str, str], here: str = "/goals") -> LinkTo:
     """Makes addresses with what is asked, something of it otherwise; None: no more."""
 
     def link(at: str = here, **other: object) -> str:

@@ -13,7 +13,7 @@ from projections.apply import bookmark, derive_later
 from svc.log.opening import open_log
 from svc.views import replay as rebuilding
 from svc.views import views
-from svc.views.projector import Course, ViewsWriter
+from svc.views.projector import BuildProgress, ViewsWriter
 from svc.views.views import POINTER, RULES_VERSION, current_file, new_file, open_writer, rules_of
 from tests.support.household import Household, household, rebuilt, tables_of, worked_by_two
 
@@ -81,7 +81,7 @@ async def test_views_far_behind_are_brought_up_in_leaps_and_reads_are_told_how_l
 def test_the_time_left_is_that_of_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("svc.views.projector.time.monotonic", lambda: now)
-    course = Course(1_000)
+    course = BuildProgress(1_000)
     assert course.status(1_000, 4_000).seconds_left is None
     now = 110.0
     assert course.status(2_000, 4_000).seconds_left == 20
