@@ -13,6 +13,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import IPv4Address
+from itertools import takewhile
 from pathlib import Path
 from socketserver import StreamRequestHandler, TCPServer, ThreadingTCPServer
 from typing import Any, NamedTuple, cast
@@ -215,8 +216,9 @@ class _Session(StreamRequestHandler):
                 offers = ["250-STARTTLS"] if self.context is not None and not self.by_tls else []
                 self.say("250-mail.example", *offers, "250-AUTH PLAIN", "250 8BITMIME")
                 continue
-            self.say(self.state.refuses.get(verb, USUAL.get(verb, "500 what?")))
-            if verb in self.state.refuses:
+            refusal = self.state.refuses.get(verb)  # looked up once: a test changes it as soon as it has its answer
+            self.say(refusal or USUAL.get(verb, "500 what?"))
+            if refusal is not None:
                 continue
             said[verb] = rest
             if verb == "STARTTLS":
@@ -240,7 +242,7 @@ class _Session(StreamRequestHandler):
 
     def mail(self, said: dict[str, str]) -> Mail:
         """What follows DATA, with what was said before it."""
-        content = b"".join(iter(self.line, b".\r\n"))
+        content = b"".join(takewhile(b".\r\n".__ne__, iter(self.line, b"")))  # or until who sends it hangs up
         sender, to = (said[verb].partition("<")[2].partition(">")[0] for verb in ("MAIL", "RCPT"))
         login = b64decode(said["AUTH"].split()[1]).decode().split("\0")[1:] if "AUTH" in said else None
         message = message_from_bytes(content, policy=policy.default)

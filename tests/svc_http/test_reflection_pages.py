@@ -71,7 +71,6 @@ async def test_habits_are_told_as_the_api_tells_them(house: House, api: Caller) 
 
 
 def six_renames() -> Log:
-    """Prompts that miss the same habit, an hour apart."""
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US - DAY
     for place in range(6):
