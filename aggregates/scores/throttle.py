@@ -236,10 +236,11 @@ def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
             continue
         known, duration_ms = recent[request.model], request.duration_ms
         if duration_ms > SPIKE_MIN_MS:
-            usual = [timing for timing in known if timing.at_us >= request.at_us - BASELINE_US]
-            usual_ms = median([timing.duration_ms for timing in usual])
-            if len(usual) >= BASELINE_REQUESTS_MIN and duration_ms > SPIKE_FACTOR * usual_ms:
-                yield _slow(request, duration_ms, usual_ms, usual)
+            while known and known[0].at_us < request.at_us - BASELINE_US:
+                known.popleft()
+            usual_ms = median(timing.duration_ms for timing in known)
+            if len(known) >= BASELINE_REQUESTS_MIN and duration_ms > SPIKE_FACTOR * usual_ms:
+                yield _slow(request, duration_ms, usual_ms, known)
         known.append(Timing(request.at_us, request.model, duration_ms, request.output_tokens))
 
 

@@ -15,12 +15,9 @@ from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timi
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.reader import Reader, bound, json_array
 
-PERSONAL_REQUESTS_MAX = 200_000
-"""A developer's own read is refused where the range holds more requests: about half a year of heavy work."""
-TEAM_REQUESTS_MAX = 400_000
-"""A team's read looks at the newest of each member; nobody is cut while somebody else may have more."""
-OUTSIDE_FAILURES_MAX = 50_000
-"""How many failures of the provider, anywhere in the organization, are looked at for outages."""
+PERSONAL_REQUESTS_MAX = 200_000  # of more, about half a year of heavy work, a developer's own read is refused
+TEAM_REQUESTS_MAX = 400_000  # the newest of each member; nobody is cut while somebody else may have more
+OUTSIDE_FAILURES_MAX = 50_000  # of the provider, anywhere in the organization, that are looked at for outages
 _US_PER_HOUR = 3600 * US_PER_SECOND
 
 
@@ -244,10 +241,10 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
     if not slow:
         return []
     query = (
-        "SELECT at_us, model, duration_ms, output_tokens FROM (SELECT *, row_number() OVER "
-        f"(PARTITION BY model ORDER BY at_us DESC, record_id DESC) AS place {_MINE} "
+        "WITH told AS (SELECT at_us, model, duration_ms, output_tokens, "
+        f"row_number() OVER (PARTITION BY model ORDER BY at_us DESC, record_id DESC) AS place {_MINE} "
         "AND failed = 0 AND duration_ms IS NOT NULL AND model IN (SELECT value FROM json_each(:models))) "
-        "WHERE place <= :most"
+        "SELECT at_us, model, duration_ms, output_tokens FROM told WHERE place <= :most"
     )
     first_us = min(each.at_us for each in requests)
     days, models = Window(first_us - rules.BASELINE_US, first_us), json_array(sorted(slow))

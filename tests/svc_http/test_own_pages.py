@@ -117,10 +117,8 @@ async def test_who_judged_is_said_and_ones_own_agent_offered_where_one_was_seen(
     shown = await words(api, "/settings", ANAS)
     told = (await api.get("/v1/judge/verdicts", bearer())).json
     assert told == {"embedded": 2, "text_model": 0, "own_agent": 0}
-    assert (
-        "goals: by svc itself {embedded}, a text model {text_model}, your own agent {own_agent}.".format(**told)
-        in shown
-    )
+    said = "goals: by svc itself {embedded}, a text model {text_model}, your own agent {own_agent}."
+    assert said.format(**told) in shown
     assert [offer in await words(api, "/settings", each) for each in (ANAS, BENS)] == [True, False]
 
 
@@ -129,16 +127,12 @@ async def test_a_wrong_zone_is_told_beside_its_field_and_the_list_has_the_right_
     html = wrong.body.decode()
     assert (wrong.status, house.directory.timezone(BEN)) == (400, "Europe/Berlin")
     assert 'id="wrong-zone" role="alert">timezone: a time zone must be an IANA name' in html
-    assert ("<option selected>Europe/Berlin" in html, "<option>Asia/Seoul" in html, "<b>O" in html) == (
-        True,
-        True,
-        False,
-    )
+    found = ["<option selected>Europe/Berlin" in html, "<option>Asia/Seoul" in html, "<b>O" in html]
+    assert found == [True, True, False]
     saved = await press(api, "/settings/profile", BENS, timezone="Asia/Seoul", language="en")
     assert saved.headers["Location"] == "/settings?said=saved", "it lands where “Saved.” stands"
-    assert "changed the profile (timezone Asia/Seoul, language en) Ben" in await words(
-        api, "/administration/audit", OPERATORS
-    )
+    audit = await words(api, "/administration/audit", OPERATORS)
+    assert "changed the profile (timezone Asia/Seoul, language en) Ben" in audit
     assert "<option selected>Asia/Seoul</option>" in (await api.using(BENS).get("/settings")).body.decode()
 
 

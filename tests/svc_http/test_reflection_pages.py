@@ -156,11 +156,12 @@ async def test_time_lost_is_told_by_cause(house: House, api: Caller) -> None:
 async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
+    log.prompt("s", "Fix the crash in src/parser.py", NOW_US - 4 * HOUR)
     house.has_seen(log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1))))
     assert "Nothing held you up." in words_of(await api.get("/cost"))
     monkeypatch.setattr(cost, "REQUESTS_MAX", 2)
     text = words_of(await api.get("/cost"))
-    assert "Nothing held you up." in text
+    assert "Time lost 0 s in the newest 2 requests" in text
     assert "Only the newest 2 requests of this time were looked at." in text
 
 

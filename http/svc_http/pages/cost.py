@@ -19,7 +19,7 @@ from svc_http.pages.rendering import cut
 from svc_http.pages.words import cost_told, usd
 from svc_http.routing import Routes
 
-REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
+REQUESTS_MAX = 10_000  # the newest of the time, so that nobody waits for the page; the API looks at more
 NAME_CHARACTERS = 40
 SERIES_MAX = 4  # so many models or projects have a colour of their own, the dearest; the others share one
 TABS: tuple[CostBy, ...] = ("outcome", "model", "project", "agent")
