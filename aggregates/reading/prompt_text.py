@@ -237,10 +237,11 @@ def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _names_alone(line: str) -> bool:
-    """Whether a line is paths, links or mentions alone: it says where, and not what."""
+    """Whether a line is paths, links or mentions alone, or a severity: it does not say what."""
     words = line.split(None, _TITLE_WORDS_MIN)
+    rated = _OPENS["rates a severity"].match(line.lower().lstrip("#* "))
     return 0 < len(words) <= _TITLE_WORDS_MIN and all(
-        word[0] == "@" or not _PLACE_SIGNS.isdisjoint(word.rstrip(".:")) for word in words
+        rated or word[0] == "@" or not _PLACE_SIGNS.isdisjoint(word.rstrip(".:")) for word in words
     )
 
 

@@ -39,6 +39,7 @@ _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _GO_AHEADS = lexicon.LISTS["go_aheads"]
+_QUOTES = patterns("quotes")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
 
@@ -52,19 +53,23 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     title, summary = title_and_summary(looked)
     tokens = list(dict.fromkeys(_WORDS.cut(looked.text.lower())[0]))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
+    announces = len(words) < 2 * _REPEATED_CHARS and _QUOTES["announces"].match(words)
     navigational = "command" if maker is not None else _navigational(words, shown)
+    navigational = navigational or ("acknowledgement" if announces else None)
     # A nod that praises tells of what was done; any other only lets the work go on.
-    if not _GO_AHEADS.isdisjoint(shown.words[:1]) or (
-        navigational == "acknowledgement"
-        and (lexicon.LISTS["praise"].isdisjoint(shown.words) or "would" in shown.words)
-        and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
-    ):
+    unpraised = lexicon.LISTS["praise"].isdisjoint(shown.words) or "would" in shown.words
+    agrees = unpraised and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
+    begins = announces or not _GO_AHEADS.isdisjoint(shown.words[:1])
+    if begins or (navigational == "acknowledgement" and agrees):
         said.append("goes ahead")
     of_the_work = said_of_the_work(looked.own)
     if of_the_work is not None:
         said.append(f"says that it {of_the_work}")
     if of_the_work != "works" and _only_names_success(shown):
         said.append("only names success")
+    mistake = shown.phrases.get("correcting") in ("stop", "wrong")
+    if mistake and not _QUOTES["stop or wrong"].search(" ".join(shown.words)):
+        said.append("only mentions a mistake")
     said += [*features.empty_wishes(shown), *(["findable"] if shown.findable else [])]
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
@@ -177,12 +182,12 @@ def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
 # The words of a prompt that speak for each boolean, as spans: found where somebody asks for them.
 
 EVIDENCE_CHARS_MAX = 160
-_SENTENCE_END = re.compile(r"(?<!\b\d)[.?!] |\n")  # none after the number of an item
+_SENTENCE_END = re.compile(r"(?<!\b\d)(?<!\.\.)[.?!] |\n")  # none after the number of an item, or in `./... -v`
 
 
 def _any_of(*lists: str, also: Iterable[lexicon.Words] = (), less: Set[str] = frozenset()) -> re.Pattern[str]:
     words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also) - less
-    return re.compile(rf"(?<![/.\w-])(?:{'|'.join(sorted(words))})\b(?!/\w)")  # no part of a path
+    return re.compile(rf"(?<![/.:\w-])(?:{'|'.join(sorted(words))})\b(?![/:]\w)")  # no part of a path, or of `test:e2e`
 
 
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
@@ -217,21 +222,26 @@ def evidence_spans(
     for name in _ASKED:
         wanted[name].append(_ELSE[name])
     within = {name: opening if name in _IN_THE_OPENING else looked for name in BOOLEANS}
-    spans = {name: _clause(within[name], each, asking=name in _ASKING) for name, each in wanted.items()}
+    spans, own = {name: _clause(within[name], each, name) for name, each in wanted.items()}, looked.own
     if reference is not None:
         telling, *place = reference
         spans["references_concrete"] = looked.span(*place)
-        is_asked = looked.own[slice(*place)].strip() and _asks(looked.own, *_around(looked.own, *place))
-        if telling > _NO_PLACE_NAMED and is_asked and not (long and place[0] > _OPENING_CHARS):
+        is_asked = own[slice(*place)].strip() and _asks(own, *_around(own, *place))
+        compared = _QUOTES["compared"].search(own, 0, place[0])
+        if telling > _NO_PLACE_NAMED and is_asked and not compared and not (long and place[0] > _OPENING_CHARS):
             spans["scope_bounded"] = spans["references_concrete"]
     for name, words in _ELSE.items():
         if spans[name] is None:
-            spans[name] = _clause(within[name], [words], asking=name in _ASKING)
-    ends = [each.start() for each in _QUESTION_ENDS.finditer(looked.own)] if questioning else []
-    if ends:
-        clauses = [_around(looked.own, end, end) for end in ends[:_CLAUSES_MAX]]
-        asking = (each for each in clauses if _ASKS_OF_IT.search(looked.own[slice(*each)].lower()))
-        spans["goal_explicit"] = looked.span(*next(asking, clauses[0]))
+            spans[name] = _clause(within[name], [words], name)
+    if handed_over := _QUOTES["hands a plan over"].match(own):
+        spans["plan_first"] = looked.span(*handed_over.span())
+    ends = [each.start() for each in _QUOTES["question ends"].finditer(own)] if questioning else []
+    clauses = [_around(own, end, end) for end in ends[:_CLAUSES_MAX]]
+    asking = [each for each in clauses if _QUOTES["asks of it"].search(own[slice(*each)].lower())]
+    # An item of a list that ends with a question mark asks nothing by itself.
+    alone = (each for each in clauses if not _QUOTES["item"].search(own, 0, each[0]))
+    if (asked := next(iter(asking), None) or next(alone, None)) is not None:
+        spans["goal_explicit"] = looked.span(*asked)
     return spans
 
 
@@ -239,23 +249,18 @@ _ASKED: tuple[BooleanName, ...] = ("goal_explicit", "verification_requested", "r
 _ASKING: tuple[BooleanName, ...] = (*_ASKED, "scope_bounded")
 _IN_THE_OPENING: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "root_cause_oriented")
 _LONG_CHARS, _OPENING_CHARS = 600, 300
-_ASKS_OF_IT = re.compile(r"\b(?:(?:can|could|would) (?:you|we)|why|how|what|where|which|is there|are there)\b")
-_QUESTION_ENDS = re.compile(r"(?<=\w)\?(?=\s|\Z)")
 _ALL_ASKS_WORDS_MAX = 25  # so few words ask for something together
 _OPENS = patterns("openings")
-_HANDS_ON = _OPENS["hands on"]
-_SOMEBODY = re.compile(r"\b(?:i|you|your|my|me|we|let'?s|lets|please|plan)\b")
 _NO_LIMIT = frozenset({"at least", "for now", "only if", "only when"})
-_QUOTED = re.compile(r'(?<!\w)["“][^"”\n]{12,}["”]|^\s*(?:[-+*] \[x\].*|[+>].*|.*(?:✅|✓).*)$', re.MULTILINE)
 
 
 def _without_what_is_passed_on(own: str) -> str:
     """Own words with blanks for quotes, what is done already, and what a line hands on that is no plan."""
-    own = _QUOTED.sub(lambda found: " " * len(found[0]), own)
+    own = _QUOTES["passed on"].sub(lambda found: " " * len(found[0]), own)
     lowered = own.lower()
-    if len(_OPENS["remark of a reviewer"].findall(lowered)) > 1 and not _SOMEBODY.search(lowered):
+    if len(_OPENS["remark of a reviewer"].findall(lowered)) > 1 and not _QUOTES["somebody"].search(lowered):
         return re.sub(r"[^\n]", " ", own)
-    handed = _HANDS_ON.search(own.lower().replace("\u0130", "i"))
+    handed = _OPENS["hands on"].search(own.lower().replace("\u0130", "i"))
     return own if handed is None else own[: handed.end()] + re.sub(r"[^\n]", " ", own[handed.end() :])
 
 
@@ -275,25 +280,22 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 _CLAUSES_MAX = 8  # so many places of each phrase are compared
-_POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
 _LEADS_UP = 2
-_SAID_ELSEWHERE = re.compile(  # or by another one, of another thing, or with doubt
-    r"\A\W*(?:instead of|which)\b|\A.{0,60}\b(?:look at|check|address|about|see|has|have|says|regarding) ?:\s"
-    r"|\bmight (?:not )?want\b|\bi hope\b|\b(?:discuss(?:ed|ions?)|decided|agreed|told|said)\b.*\bshould\b"
-)
 _WISHES, _WISH_WORDS_MIN = frozenset({"want", "you", "we", "please", "lets"}), 7
 _THINKING = lexicon.HOLLOW | lexicon.VERBS["plan"]  # "can you think about this?" asks for nothing by itself
 
 
-def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bool = False) -> Span | None:
+def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], name: BooleanName) -> Span | None:
     """The first clause with one of these, rather one that states something than a question, and no bare lead-in.
 
-    `asking`: rather one that asks for something to be done than any other.
+    For some booleans rather one that asks for something to be done than any other.
     """
-    own = looked.own
+    own, asking = looked.own, name in _ASKING
     lowered = own.replace("\u0130", "i").lower()  # the one character whose lower case is longer
+    wanted, none = list(wanted), _QUOTES.get(f"no {name}")
     places = [each.span() for pattern in wanted for each in islice(pattern.finditer(lowered), _CLAUSES_MAX)]
     clauses = [_around(own, *place) for place in places]
+    clauses = [each for each in clauses if none is None or not none.search(lowered[slice(*each)])]
     if not clauses:
         return None
     weakness = _unasking if asking else _weakness
@@ -302,8 +304,9 @@ def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], *, asking: bo
     if asking and weak == 1 and not _asks(own, start, end):
         return None
     # The first point of what a clause leads up to.
-    elsewhere = asking and _SAID_ELSEWHERE.search(lowered[start:end])
-    if weak == _LEADS_UP and not elsewhere and (point := _POINT.match(own, end)):
+    elsewhere = asking and _QUOTES["said elsewhere"].search(lowered[start:end])
+    point = None if weak != _LEADS_UP or elsewhere else _QUOTES["point"].match(own, end)
+    if point and (not none or any(pattern.search(point[1].lower()) for pattern in wanted)):
         start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
     elif weak == _LEADS_UP and asking:
         return None
@@ -320,7 +323,7 @@ def _unasking(own: str, start: int, end: int) -> int:
     """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done, and of what was said elsewhere."""
     said = own[start:end]
     leads = _weakness(own, start, end) == _LEADS_UP
-    if _SAID_ELSEWHERE.search(said.lower()):
+    if _QUOTES["said elsewhere"].search(said.lower()):
         return _LEADS_UP
     sentences = features.sentences_of(said)
     if _THINKING.issuperset(chain.from_iterable(words for _, words, _ in sentences)):
@@ -349,20 +352,13 @@ def _around(own: str, at: int, after: int) -> tuple[int, int]:
     return start, end
 
 
-_FILE = re.compile(r"\.(?![A-Z][a-z])\w{1,5}(?:[:#]\S*)?`?$")  # `t.Run` is none
-_EITHER = re.compile(r"([a-z]+)/[a-z]+(?:-[a-z]+)*")  # of two plain words, mostly no folder
-_NO_PLACE = re.compile(
-    r"`?\.\w{0,5}`?|`+|\d*[-/]\d+|[a-z]+\(s\)?|.*REDACTED.*"
-)  # a mere ending, numbers of a list, a secret
-_CODE = re.compile(r"`[^`\n]{1,120}`")  # of code its whole line is quoted
 _NO_PLACE_NAMED = 1  # so telling is a name without a place
 _LOOKED_CHUNKS_MAX = 400
 _BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
-_CHUNK = re.compile(r"\S+")
 
 
 def _either(bare: str) -> bool:
-    both = _EITHER.fullmatch(bare)
+    both = _QUOTES["either"].fullmatch(bare)
     return both is not None and both[1] not in lexicon.LISTS["folders"]
 
 
@@ -372,15 +368,15 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
     No command that it begins with, and no word in capitals.
     """
     found = []
-    for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX):
+    for chunk in islice(_QUOTES["chunk"].finditer(own), _LOOKED_CHUNKS_MAX):
         bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
-        none = word or command or features.names_nothing(bare) or _NO_PLACE.fullmatch(bare) or _either(bare)
+        none = word or command or features.names_nothing(bare) or _QUOTES["no place"].fullmatch(bare) or _either(bare)
         if none or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
-        file, folder = _FILE.search(bare) is not None, "/" in bare
+        file, folder = _QUOTES["file"].search(bare) is not None, "/" in bare
         near = 2 if file or folder or bare[0] in "@#" else _NO_PLACE_NAMED
         telling = 3 if "://" in bare or (file and folder) else near
         found.append((telling, -chunk.start(), chunk))
@@ -389,5 +385,5 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
     telling, _, chunk = max(found)
     start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
     end = start + len(chunk[0].lstrip(_BEFORE).rstrip(features.AROUND))
-    code = next((each for each in _CODE.finditer(own) if each.start() <= start < each.end()), None)
+    code = next((each for each in _QUOTES["code"].finditer(own) if each.start() <= start < each.end()), None)
     return (telling, start, end) if code is None else (telling, *code.span())

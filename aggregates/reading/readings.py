@@ -136,7 +136,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     @property
     def corrects(self) -> bool:
         """Says that the work or the answer before is not what was wanted."""
-        return self.shows("phrase:correcting")
+        return self.shows("phrase:correcting") and not self.shows("only mentions a mistake")
 
     @property
     def reports_failure(self) -> bool:

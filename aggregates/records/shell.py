@@ -53,10 +53,12 @@ Reader = Callable[[Words], ShellReading]
 
 
 def _by_argument(rule: dict[str, str]) -> Reader:
-    """Reads a program by whether any argument is one of the rule's words, or holds its pattern."""
-    words, found = frozenset(rule.get("words", "").split()), re.compile(rule.get("pattern", "(?!)")).search
+    """Reads a program by whether any argument is one of the rule's words, or holds its pattern, and none `unless`."""
+    named = [rf"^{re.escape(word)}\Z" for word in rule.get("words", "").split()]
+    found = re.compile("|".join([*named, rule.get("pattern", "(?!)")])).search
+    unless = re.compile(rule.get("unless", "(?!)")).search
     then, otherwise = _READINGS[rule["then"]], _READINGS[rule["otherwise"]]
-    return lambda rest: otherwise if words.isdisjoint(rest) and not any(map(found, rest)) else then
+    return lambda rest: then if any(map(found, rest)) and not any(map(unless, rest)) else otherwise
 
 
 def _rules(table: str) -> dict[str, Reader]:

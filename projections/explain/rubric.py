@@ -105,8 +105,8 @@ def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricEx
         if naming is not None:
             why = "" if naming is classified[0].turn else ", the first that asks for a change"
             by = f"by the prompt of {iso(naming.started_us)}{why}"
-        earned = [name for name, each in habits.items() if each.earned]
-        unsure = [name for name, each in habits.items() if each.unsure]
+        earned = [name for name, each in habits.items() if each.likely == "surely"]
+        unsure = [name for name, each in habits.items() if each.unsure or (each.earned and name not in earned)]
         missed = [name for name in habits if name not in (*earned, *unsure)]
         without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
         likely = {word: [name for name in unsure if habits[name].likely == word] for word in get_args(Likely)}
@@ -194,7 +194,8 @@ def _prompt(
     if prompt.body.unit_prompt_id is not None:
         why = evidence.said("not_judged", "together")
     elif judged and own.intent is not None:
-        kind, shows = kind_told(own.chances), ", ".join(own.earned) or "no habit"
+        surely = [name for name, each in booleans.items() if each.likely == "surely"]
+        kind, shows = kind_told(own.chances), ", ".join(surely) or "no habit"
         without = f" Not asked of what it most likely is: {', '.join(not_asked)}." if not_asked else ""
         why = f"Read as {kind_of(kind)}; it surely shows {shows}.{without}"
     elif own.status == "skipped" and turn.prompt is not None:

@@ -1,31 +1,21 @@
 """The rubric judge: abstaining, evidence, honesty, and the arithmetic of sub-sessions."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.judging.prompt import judge_prompt, rubric_evidence
-from aggregates.judging.rubric import (
-    joined_prompts,
-    standings,
-    unit_turns,
-)
+from aggregates.judging.rubric import joined_prompts, standings, unit_turns
 from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    INTENTS,
-    BooleanName,
-    Intent,
-    Rubric,
-    expected_score,
-    said_rubric,
-)
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, expected_score, said_rubric
 from aggregates.scores.prompt_grade import grade_text
 from tests.support.stages import DIGESTER, turn
-from tests.support.tables import each_of
+from tests.support.tables import each_of, lines_of
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
 WORDS = (
@@ -108,6 +98,12 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
         ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
         ("feature", "plan_first", "A design, then the code", "A design, then the code"),
         ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
+        (
+            "question",
+            "goal_explicit",
+            "Can you list me all their formats for:\n- aws\n- databases?",
+            "Can you list me all their formats for:",
+        ),
     ]
 )
 def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
@@ -120,52 +116,10 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     assert (" found " in what, quoted) == (True, None)
 
 
-@each_of(
-    [
-        # no mere ending, thing, fence or word in capitals, and no command that the prompt begins with
-        ("references_concrete", "Write a short `.md` note on `src/fonts.js` and the fonts folder", "`src/fonts.js`"),
-        ("references_concrete", "/do:quick move the button in src/bar.ts to the left", "src/bar.ts"),
-        ("references_concrete", "See README.md, fix https://example.com/issues/12.", "https://example.com/issues/12"),
-        ("references_concrete", "Look at '../notes/src/', please", "../notes/src/"),
-        ("references_concrete", "Make the AOT build smaller, with 12 columns", None),
-        ("references_concrete", "It stops with error 1045, why?", "It stops with error 1045, why?"),
-        # a place where one is named, never a name alone; the whole of a piece of code
-        ("scope_bounded", "We use the squash of GitHub", None),
-        ("references_concrete", "Add `source ~/.zshrc` for zsh", "`source ~/.zshrc`"),
-        # rather what is asked for than what is told, and not a number of a list by itself
-        (
-            "goal_explicit",
-            "I want to talk about keys. Can you list all their formats for:\n- aws",
-            "Can you list all their formats for:",
-        ),
-        ("goal_explicit", "It needs to be applied twice. Please remove the copy.", "Please remove the copy."),
-        ("goal_explicit", "can we fix: 2. Error casing", "can we fix: 2. Error casing"),
-        # rather than where a line leads up to it
-        ("goal_explicit", "We want to make sure that:\n- the list should be sorted", "the list should be sorted"),
-        ("goal_explicit", "I do want this to behave like:\nentire\n Enable (manual)", "I do want this to behave like:"),
-        # what is wanted now, not what was said about it elsewhere, and no mere thinking
-        (
-            "goal_explicit",
-            "We discussed that it should be one id. Can you investigate whether it is?",
-            "Can you investigate whether it is?",
-        ),
-        ("goal_explicit", "Maybe by lines on the left? can you ultrathink about this?", "Maybe by lines on the left"),
-        (
-            "plan_first",
-            "A step can be in two sessions. can you ultrathink about this?",
-            "can you ultrathink about this?",
-        ),
-        (
-            "verification_requested",
-            "Consider adding unit tests to it. Both packages show broad test coverage.",
-            "Consider adding unit tests to it",
-        ),
-        ("references_concrete", "Link this commit to the session? [Y/n]", None),
-        ("context_sufficient", "I want it red, because of the fair", None),
-    ]
-)
-def test_the_most_telling_words_are_quoted(name: BooleanName, text: str, quoted: str | None) -> None:
-    assert said_of(text, "feature", name, BOOLEANS)[1] == quoted
+@each_of(lines_of(Path(__file__).with_name("quotes.txt")))
+def test_the_most_telling_words_are_quoted(section: str, line: str) -> None:
+    text, _, quoted = line.partition(" =>")
+    assert said_of(text, "feature", cast(BooleanName, section), BOOLEANS)[1] == (quoted.lstrip() or None)
 
 
 def test_words_that_were_not_searched_are_not_called_absent() -> None:

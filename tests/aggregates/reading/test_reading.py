@@ -61,6 +61,9 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("<command-name>/clear</command-name>", "command"),
         ("ok, but why is the build red?", None),
         ("yeah that would be great", "acknowledgement"),
+        ("Great. I'll see if these end up in the log.", "acknowledgement"),
+        ("I'll do the testing.", "acknowledgement"),
+        ("I'll do the testing. Fix the page meanwhile.", None),
         ("yes, that would break the build, keep the lock", None),
     ]
 )
@@ -87,6 +90,7 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
         ("[Image #1] Make both buttons wider", "Make both buttons wider"),
         ("Yes that's exactly what I do. Let's list more keys. I liked one.", "list more keys. I liked one."),
         ("Okapi files are not read", "Okapi files are not read"),
+        ("High Severity\n\nThe parser reads each file twice", "The parser reads each file twice"),
         ("Implement the following plan:\n\n# Move the parser out\n\nSteps follow.", "Move the parser out"),
         (
             "Rename every function of the parser module that begins with an underscore",
@@ -101,6 +105,19 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
 def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str) -> None:
     """Commands, pictures and thanks, unless nothing follows; a line is cut between words, and through no link."""
     assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
+
+
+@each_of(
+    [
+        ("that is wrong, the first one comes last", True),
+        ("stop, the lock goes first", True),
+        ("can you fix the branch? I merged it and maybe I resolved the conflict in a wrong way", False),
+        ("add a test that the name of a wrong agent is printed", False),
+        ("it is not the full file, when do we stop to count the lines then?", False),
+    ]
+)
+def test_a_mistake_that_is_only_spoken_of_corrects_nothing(text: str, corrects: bool) -> None:
+    assert read_prompt(text, DIGESTER).corrects == corrects
 
 
 def test_pasted_lines_are_counted_apart_from_own_words() -> None:

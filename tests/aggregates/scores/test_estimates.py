@@ -110,6 +110,11 @@ def test_the_kind_is_told_where_it_is_likely(classes: dict[Intent, float], told:
     assert kind_of(told) == sentence
 
 
+def test_of_a_goal_that_begins_with_a_question_the_kind_of_a_later_prompt_is_told_as_its_group() -> None:
+    assert kind_told(chances({"bug_fix": 0.9, "feature": 0.1}), by_later=True) == "a change"
+    assert kind_told(chances({"bug_fix": 1.0}), by_later=True) == "bug_fix", "somebody said it"
+
+
 @table(
     ("expected", "counts"),
     {
