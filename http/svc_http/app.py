@@ -12,8 +12,7 @@ from svc_http.listener import new_listener
 from svc_http.pages import administration, cost, goal, habits, home, moved, settings, signing, team
 from svc_http.pages import goals as goal_pages
 from svc_http.pages import reports as report_pages
-from svc_http.pages.door import admit_to_pages
-from svc_http.pages.rendering import error_page
+from svc_http.pages.door import admit_to_pages, error_page
 from svc_http.params import Call
 from svc_http.ports import Service, beside
 from svc_http.routes import capture, goals, operations, otlp, people, reports, scores, sub_sessions, teams

@@ -1,10 +1,12 @@
 """The list of goals: what came out how, narrowed, in any order, page by page; and whatever else an address asks."""
 
 import re
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from aggregates.event import Words
 from svc_http import ports
 from svc_http.pages import charts
 from svc_http.pages.words import KINDS
@@ -14,6 +16,7 @@ from tests.svc_http.browsing import ANAS, BENS, press, signs_in, words_of
 from tests.svc_http.house import Answer, Caller, House, bearer
 
 HOSTILE = "<img src=x>\u202e'\""
+SHOP: dict[str, Any] = {"cwd": Words("/home/ana/shop"), "cwd_digest": 7}
 WANTED = (
     "Add a --json flag to src/page0.py and test it.",
     "Fix the crash of src/page1.py on an empty list, and run the tests.",
@@ -31,7 +34,7 @@ def api(house: House, api: Caller) -> Caller:
     log.now_us = NOW_US - DAY
     for place in range(5):
         at_us = NOW_US - (place + 1) * DAY
-        log.prompt(f"s{place}", WANTED[place], at_us)
+        log.prompt(f"s{place}", WANTED[place], at_us, **(SHOP if place == 3 else {}))
         done = [request(at_us + n) for n in range(place + 1)]
         if place < 4:
             done.append(edit(at_us + SECOND))
@@ -166,6 +169,14 @@ async def test_a_filter_shows_though_nothing_has_it(api: Caller) -> None:
     assert '<option value="&lt;b&gt;x" selected>&lt;b&gt;x</option>' in body
     assert '<option value="nobody" selected>nobody</option>' in body
     assert '<option value="unknown">unknown</option>' in body
+
+
+async def test_a_project_is_called_by_its_name(api: Caller) -> None:
+    """Its key tells nobody anything, also where nothing fits."""
+    (key,) = re.findall(r'<option value="(\w+)">shop<', (await api.get("/goals")).body.decode())
+    _, page = await finds(api, f"?project={key}", "nowhere")
+    assert "Nothing found; looked back to Tue 28 Jul, 12:00, only shop ( not only shop )" in words_of(page)
+    assert f'<option value="{key}" selected>shop<' in (await api.get(f"/goals?project={key}&days=7")).body.decode()
 
 
 async def test_the_list_and_its_time_go_along_with_a_goal(api: Caller) -> None:

@@ -10,22 +10,12 @@ from aggregates.event import Scope
 from aggregates.ids import membership_stream
 from aggregates.people.directory import Key, Membership, Team, TeamMembership
 from aggregates.people.entry import Account
+from svc_http.pages import administration
 from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, NOW_US, issue, key_of, named
 from tests.support.facts import DAY, MINUTE
-from tests.svc_http.browsing import (
-    ANAS,
-    BENS,
-    FORM,
-    OPERATORS,
-    carried_out,
-    core,
-    enters,
-    press,
-    signs_in,
-    words,
-    works,
-)
+from tests.svc_http.browsing import ANAS, BENS, FORM, OPERATORS, carried_out, core, enters, press, signs_in, words
+from tests.svc_http.browsing import works as reaches
 from tests.svc_http.house import Answer, Caller, House, bearer
 from tests.svc_http.isolation_world import Elsewhere
 
@@ -102,8 +92,24 @@ async def test_a_link_that_an_owner_kept_opens_nothing_once_its_developer_has_be
     assert (await press(api, await link_for(api, ANA, ANAS), {})).status == 303, "their own phone"
 
 
+async def test_what_is_shown_once_is_not_made_again_by_loading_the_page_anew(house: House, api: Caller) -> None:
+    """The form tells how many there were before. What was made first stays, and the button makes another one."""
+    signs_in(house, BEN, "ben's")
+    nora, people = member(NORA), "/administration/people"
+    for page, path, cookie, said in (
+        (people, f"{people}/{nora}/link", OPERATORS, f"{people}?said=link-made&about={nora}"),
+        ("/settings", "/settings/keys", BENS, "/settings?said=key-made"),
+    ):
+        for _ in range(2):
+            body = (await api.using(cookie).get(page)).body.decode()
+            (sent,) = re.findall(rf'action="{path}"[^§]*?name="after" value="(\d+)"', body)
+            assert b"shown this once" in (await press(api, path, cookie, after=sent)).body
+            assert (await press(api, path, cookie, after=sent)).headers["Location"] == said
+        assert "was made meanwhile, and is shown no more." in await words(api, said, cookie)
+
+
 async def test_of_the_links_for_somebody_the_newest_alone_opens(house: House, api: Caller) -> None:
-    """To make one twice, as by loading the page again, leaves none behind."""
+    """To make one twice leaves none behind."""
     *earlier, newest = [await link_for(api, NORA, by) for by in (ANAS, ANAS, OPERATORS)]
     for path in (*earlier, newest):
         assert (await press(api, path, {})).status == (303 if path == newest else 410)
@@ -138,6 +144,20 @@ async def test_the_audit_log_tells_of_the_days_asked_for(house: House, api: Call
         for name in ("Ben", "Nora"):
             assert [name in each for each in (shown, *(file.decode() for file in files))] == [name in told] * 3
     assert (await api.using(ANAS).get("/administration/audit.csv?from=soon")).status == 400
+
+
+async def test_older_acts_have_pages(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(administration, "ACTS_SHOWN", 1)
+    for role in ("owner", "lead", "reader"):
+        await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role=role)
+    at, seen = "/administration/audit?from=2026-08-01&to=2026-08-01", list[str]()
+    while at:
+        body = (await api.using(ANAS).get(at)).body.decode()
+        seen += re.findall(r"\(role (\w+)\)", body)
+        older = re.search(r'rel="next" href="([^"]+)"', body)
+        at = "" if older is None else older[1].replace("&amp;", "&")
+    assert seen[:3] == ["reader", "lead", "owner"]
+    assert (await api.using(ANAS).get("/administration/audit?page=99")).status == 200
 
 
 async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
@@ -299,11 +319,8 @@ async def test_what_came_by_an_owners_link_is_asked_about_until_it_is_answered(h
     key = await make_key(api, anas)
     bens = await sign_in(api, key)
     for path in ("/", "/settings"):
-        assert [what for what, _ in await asked(api, path, bens)] == [
-            "This browser",
-            "A browser",
-            f"The key {key[:12]}… laptop",
-        ]
+        shown = [what for what, _ in await asked(api, path, bens)]
+        assert shown == ["This browser", "A browser", f"The key {key[:12]}… laptop"]
 
     (_, this), (_, hers), (_, keys) = await asked(api, "/", bens)
     assert (await press(api, f"{hers}/end", bens)).headers["Location"].startswith("/settings?said=signed-out")
@@ -401,7 +418,7 @@ async def _crowd(house: House, api: Caller) -> Cookie:
     invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
     for developer_id in (*invented, BEN):
         await press(api, f"/administration/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
-        works(house, Scope(ACME, developer_id), at_us=NOW_US)
+        reaches(house, Scope(ACME, developer_id), at_us=NOW_US)
     return await let_in(api, next(iter(invented)), OPERATORS)
 
 

@@ -155,6 +155,11 @@ async def test_a_wrong_address_is_told_to_a_browser_in_plain_words(api: Caller) 
         answer = await api.using(ANAS | {"Accept": "text/html"}).get(path)
         machine = [each in answer.body for each in (b"oute", b"GET", b"POST")]
         assert (answer.status, b'<a href="/">' in answer.body, machine) == (status, True, [False] * 3), path
+        assert b'aria-label="Pages"' in answer.body, "the menu of who is signed in"
+    lost = [
+        (await api.using(each | {"Accept": "text/html"}).get("/administration/no")).body for each in (OPERATORS, {})
+    ]
+    assert [(b"Audit log</a>" in each, b"<nav" in each) for each in lost] == [(True, True), (False, False)]
 
 
 async def test_a_browser_that_was_signed_out_asks_no_more_for_events(api: Caller) -> None:

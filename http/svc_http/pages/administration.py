@@ -1,6 +1,7 @@
 """People, roles, teams, invitations and keys: for owners, and for whoever runs the server."""
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, get_args
@@ -21,7 +22,7 @@ from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
-from svc_http.params import SHOWN_CHARACTERS
+from svc_http.params import SHOWN_CHARACTERS, integer
 from svc_http.ports import Status
 from svc_http.routes.people import audit_file, digest_of, new_link
 from svc_http.routing import Routes
@@ -31,12 +32,6 @@ NAME_CHARACTERS = 60
 PEOPLE = "/administration/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
-_HAS_BEGUN = (
-    "{name} has signed in or has work, so a link would open all of their work to whoever follows it. Only {name} can "
-    "let a browser in, with a key that they make on the page Settings; or whoever runs the server, with `svc open`"
-)
-_TAKEN = "Somebody is called {name} already. {same}; where it is another person, take a name that tells the two apart."
-_SAME = {True: "They are a member", False: "Where it is the same person, take them back in under “ended memberships”"}
 routes = Routes()
 
 
@@ -66,6 +61,7 @@ def _houses(call: ByOperator, started: set[UUID]) -> list[dict[str, Any]]:
     newest = sorted(of_each.values(), key=lambda each: each.started_at)
     stays = [each for each in directory.all(records.TeamMembership) if each.active]
     asked = records.forget_requests(directory)
+    links = Counter(each.scope for each in directory.all(records.Link))  # a form that is sent again tells of fewer
 
     def person(member: records.Membership) -> dict[str, Any]:
         return {
@@ -74,6 +70,7 @@ def _houses(call: ByOperator, started: set[UUID]) -> list[dict[str, Any]]:
             "keys": [key for key in keys if key.scope == member.scope],
             "asked_at": asked.get(member.developer_id),  # since when they ask to be forgotten
             "has_begun": member.developer_id in started,
+            "links": links[member.scope],
         }
 
     return [
@@ -139,8 +136,9 @@ async def invite(call: ByOperator) -> Response:
     inside = [each for each in directory.all(records.Membership) if each.organization_id == scope.organization_id]
     same = [each for each in inside if (directory.name_of(each.developer_id) or "").casefold() == name.casefold()]
     if same:
-        why = _SAME[any(each.active for each in same)]
-        return await people(call, wrong=_TAKEN.format(name=rendering.cut(name, NAME_CHARACTERS), same=why))
+        why = SAID.refused["member" if any(each.active for each in same) else "ended"]
+        wrong = SAID.refused["taken"].format(name=rendering.cut(name, NAME_CHARACTERS), same=why)
+        return await people(call, wrong=wrong)
     await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
     await call.act(
         acts.StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role)
@@ -150,10 +148,13 @@ async def invite(call: ByOperator) -> Response:
 
 @routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
 async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
-    scope = _looked_after(call, records.Membership, membership_id).scope
-    name = call.service.directory.name_of(scope.developer_id) or ""
+    member, directory = _looked_after(call, records.Membership, membership_id), call.service.directory
+    scope, name = member.scope, directory.name_of(member.developer_id) or ""
+    links = sum(each.scope == scope for each in directory.all(records.Link))
+    if (await form_of(call)).get("after", str(links)) != str(links):
+        return await _done(call, "link-made", member)
     if not await may_let_in(call.service, call.by, scope.developer_id):
-        raise HttpError(409, _HAS_BEGUN.format(name=name[:SHOWN_CHARACTERS]))
+        raise HttpError(409, SAID.refused["has-begun"].format(name=name[:SHOWN_CHARACTERS]))
     return await _invited(call, scope, name)
 
 
@@ -228,7 +229,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 
 # --- how the server is, and every act of administration ------------------------------------------------------
 
-ACTS_SHOWN = 100  # the newest; the files have all
+ACTS_SHOWN = 100  # on one page
 FREE_BYTES_MIN = 10**9
 SERVER = OPERATOR_NAV[0][0]
 
@@ -286,10 +287,13 @@ async def sign_out(call: ByOperator) -> Response:
 @routes("GET /administration/audit", "Who changed what when.")
 async def audit(call: ByOperator) -> Response:
     acts, asked = await _acts(call), {name: call.query.get(name, "") for name in ("from", "to")}
+    number = max(integer(call.query, "page") or 1, 1)
     return await call.show(
         "organization/audit.html",
-        acts=acts[: -ACTS_SHOWN - 1 : -1],
+        acts=acts[::-1][(number - 1) * ACTS_SHOWN : number * ACTS_SHOWN],
         total=len(acts),
+        number=number,
+        more=number * ACTS_SHOWN < len(acts),
         organizations={str(each.id): each.name for each in call.service.directory.all(records.Organization)},
         asked=asked,
         query=f"?{urlencode(asked)}" if any(asked.values()) else "",

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from quart import Request, Response
+from quart import Request, Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import sign_in_stream
@@ -90,6 +90,21 @@ class ByOperator(Call, frozen=True):
             return await self.owner.show(name, status, **values)
         head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": OPERATOR_NAV, "menu": OPERATOR_MENU}
         return await _framed(self, name, status, head | values)
+
+
+async def error_page(service: Service, error: HttpError) -> Response:
+    """In the frame of whoever is signed in."""
+    told, body, found = rendering.error_told(service, error), Body(request), sign_in_of(service, request)
+    member = None if found is None else service.directory.membership(found.scope)
+    if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+        page = await ByOperator(service, request, body).show("told.html", error.status, **told)
+    elif found is not None and member is not None:
+        who = Principal(found.scope, member.role)
+        page = await BySignIn(service, request, body, who, found).show("told.html", error.status, **told)
+    else:
+        page = await rendering.html("told.html", told, error.status)
+    page.headers.update(error.headers)
+    return page
 
 
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
@@ -172,8 +187,9 @@ def operator_text(request: Request) -> str:
     return text if len(text) <= COOKIE_CHARACTERS_MAX else ""
 
 
-def sign_in_by(service: Service, text: str) -> SignIn | None:
-    """Whose browser sent this cookie, as things stand now."""
+def sign_in_of(service: Service, request: Request) -> SignIn | None:
+    """Of the browser that asks, as things stand now."""
+    text = request.cookies.get(cookie_name(request), "")
     if not text or len(text) > COOKIE_CHARACTERS_MAX:
         return None
     return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())
@@ -188,7 +204,7 @@ async def admit_to_pages(service: Service, request: Request, route: Route) -> Ca
         raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
     if route.kind is Call:
         return Call(service, request, Body(request))
-    found = sign_in_by(service, request.cookies.get(cookie_name(request), ""))
+    found = sign_in_of(service, request)
     if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
         zone = "UTC" if found is None else service.directory.timezone(found.developer_id)
         return ByOperator(service, request, Body(request), zone=zone)

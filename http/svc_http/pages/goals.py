@@ -8,6 +8,7 @@ from quart import Response
 
 from projections import Sort
 from projections.sub_sessions.goals import goals
+from projections.sub_sessions.projects import projects_of
 from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError
@@ -20,15 +21,7 @@ from svc_http.routes.goals import FOUND_MAX, found_with, page_of_goals, wanted
 from svc_http.routing import Routes
 
 TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
-SORTS: dict[Sort, str] = {
-    "started": "newest",
-    "cost": "cost",
-    "tokens": "tokens",
-    "duration": "time taken",
-    "turns": "turns",
-    "grade": "grade",
-}
-assert {*SORTS} == {*get_args(Sort)}
+assert {*SAID.sorts} == {*get_args(Sort)}
 FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", "order")
 """The parameters of the address beside the period; they are those of the API."""
 SEARCH = "/goals/search"
@@ -40,7 +33,7 @@ routes = Routes()
 async def list_goals(call: BySignIn) -> Response:
     window, period = await period_of(call)
     found = await call.read(goals, wanted(call.query, window), *page_of_goals(call.query))
-    return await call.show("goals.html", **period, **shown_of(call.query), found=found)
+    return await call.show("goals.html", **period, **shown_of(call.query, await _projects(call)), found=found)
 
 
 @routes("POST /goals/search", "Goals in which some words were said.")
@@ -63,7 +56,15 @@ async def found_goals(call: BySignIn) -> Response:
         return rendering.redirect(link_of(carried(call.query))(said=gone))
     window, period = await period_of(call)
     found = await found_with(call, wanted(call.query, window), words, FOUND_MAX, call.query.get("cursor"))
-    return await call.show("goals.html", **period, **shown_of(call.query) | {"found": found, "words": words})
+    shown = shown_of(call.query, await _projects(call))
+    return await call.show("goals.html", **period, **shown | {"found": found, "words": words})
+
+
+async def _projects(call: BySignIn) -> dict[str, str]:
+    """Key → name, where a project is asked for."""
+    if not call.query.get("project"):
+        return {}
+    return await call.read(lambda *who: {each.key: each.name for each in projects_of(*who).of.values()})
 
 
 def looked_for(call: BySignIn) -> str | None:
@@ -86,25 +87,19 @@ def link_of(asked: Mapping[str, str], here: str = "/goals") -> LinkTo:
     return link
 
 
-def _said(name: str, asked: str) -> str:
-    """A filter, in words: the key of a project tells nobody anything."""
-    fixed = {"project": "one project", "overridden": "with a word of yours"}
-    return fixed.get(name) or STATES.get(asked) or KINDS.get(asked) or asked
-
-
-def shown_of(query: Query) -> dict[str, Any]:
-    """What the list shows of what was asked for."""
+def shown_of(query: Query, projects: Mapping[str, str]) -> dict[str, Any]:
+    """What the list shows of what was asked for. `projects`: their names by their keys, which tell nobody anything."""
+    called = {**STATES, **KINDS, "true": "with a word of yours", "unknown": "of no known project", **projects}
     return {
         "asked": {name: query.get(name, "") for name in FILTERS},
+        "called": called,
         "link": link_of(carried(query)),
         "to_goal": link_of(carried(query, (*FILTERS, "search"))),
         "search": query.get("search"),
-        "narrowed_by": [
-            (name, _said(name, query[name])) for name in FILTERS[:5] if query.get(name) not in (None, "", "false")
-        ],
+        "narrowed_by": [(key, called.get(it, it)) for key in FILTERS[:5] if (it := query.get(key)) and it != "false"],
         "is_later": bool(query.get("cursor")),
         "tabs": TABS,
-        "sorts": SORTS,
+        "sorts": SAID.sorts,
         "reasons": SAID.reasons,
         "undecided": SAID.undecided,
         "words": "",

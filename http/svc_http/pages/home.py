@@ -22,7 +22,7 @@ from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
 from svc_http.pages.cost import REQUESTS_MAX, in_each
-from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
+from svc_http.pages.door import BySignIn, sign_in_of
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
 from svc_http.pages.settings import questions, stays
@@ -117,10 +117,8 @@ def _of(parts: Drawn, label: str) -> str:
 
 @routes("GET /live", "What changes, as server-sent events.")
 async def live_stream(call: BySignIn) -> Response:
-    cookie = call.request.cookies.get(cookie_name(call.request), "")
-
     def still_in() -> None:
-        if sign_in_by(call.service, cookie) is None:
+        if sign_in_of(call.service, call.request) is None:
             raise unauthorized("this browser is no longer signed in")
 
     return await answer_stream(call, still_in)

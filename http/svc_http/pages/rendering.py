@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import jinja2
 import trio
 from markupsafe import Markup, escape
-from quart import Response, request
+from quart import request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
@@ -118,19 +118,14 @@ async def going_on(to: str, title: str = "Going on") -> TrioResponse:
     return await html("told.html", {"to": to, "title": title, "message": message, "progress": None, "goes_on": True})
 
 
-_NO_PAGE = "No page has this address, or only a button of a page leads here. Go back, and press it there."
-
-
-async def error_page(service: Service, error: HttpError) -> Response:
-    """With how far a rebuild of the tables is, while there is one."""
-    replay, title = service.replay_status(), words.SAID.titles.get(str(error.status), "Refused")
-    is_lost = request.routing_exception is not None
-    message = _NO_PAGE if is_lost else error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+def error_told(service: Service, error: HttpError) -> dict[str, Any]:
+    """What told.html says of it, and how far a rebuild of the tables is, while there is one."""
+    replay, said = service.replay_status(), words.SAID
+    told = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+    message = told if request.routing_exception is None else said.refused["no-page"]
     progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
-    shown = {"title": title, "message": message, "progress": progress, "to": _came_from(), "goes_on": False}
-    response = await html("told.html", shown, error.status)
-    response.headers.update(error.headers)
-    return response
+    title = said.titles.get(str(error.status), "Refused")
+    return {"title": title, "message": message, "progress": progress, "to": _came_from(), "goes_on": False}
 
 
 def _came_from() -> str:

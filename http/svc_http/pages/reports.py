@@ -10,7 +10,7 @@ from uuid import UUID
 from quart import Response
 
 from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
-from aggregates.reports.decide import ReportStatus, Try, next_try_us
+from aggregates.reports.decide import Try, next_try_us
 from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
@@ -18,18 +18,11 @@ from projections.facts.reports import Meta
 from svc_http.bodies import HttpError, accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
-from svc_http.pages.words import HABITS, day, local, rate_told
+from svc_http.pages.words import HABITS, SAID, day, local, rate_told
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.routes import reports as api
 from svc_http.routing import Routes
 
-STATES: Mapping[ReportStatus, str] = {
-    "queued": "waiting",
-    "running": "being made",
-    "completed": "ready",
-    "failed": "failed",
-    "cancelled": "cancelled",
-}
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
@@ -74,7 +67,7 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
         listed=listed[:PAGE_ROWS],
         more=len(listed) > PAGE_ROWS,
         number=number,
-        states=STATES,
+        states=SAID.report_states,
         unfinished=[each for each in listed if each.status in UNFINISHED],
         periods=PERIODS,
         channels={each: CHANNELS[each] for each in call.service.settings.channels},
@@ -101,7 +94,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
     return await call.show(
         "reflection/report.html",
         title=title_of(read, call.own_zone),
-        state=STATES[read.status],
+        state=SAID.report_states[read.status],
         unfinished=read.status in UNFINISHED,
         notices=await _told(call, report_id),
         **await _shown(call, read),

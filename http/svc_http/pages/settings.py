@@ -142,7 +142,10 @@ async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
 
 @routes("POST /settings/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
-    label = (await form_of(call)).get("label", "").strip() or None
+    fields, keys = await form_of(call), str(len(_own_keys(call)))
+    if fields.get("after", keys) != keys:  # sent once more, as by loading the page anew
+        return rendering.redirect("/settings?said=key-made")
+    label = fields.get("label", "").strip() or None
     key, issue = new_key(call.scope, name=label, came_by=root_of(call.service.directory, call.sign_in))
     await call.act(issue)
     return await settings(call, key)

@@ -17,17 +17,13 @@ from aggregates.people.directory import Developer, Identity, Link
 from aggregates.times import US_PER_SECOND
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import door, rendering
+from svc_http.pages.words import SAID
 from svc_http.params import Call
 from svc_http.ports import Provider, Service
 from svc_http.routes.people import digest_of, new_link
 from svc_http.routing import Routes, developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
-_GONE = (
-    "This link was used, its time or its membership is over, or a newer one took its place. Ask whoever sent it; "
-    "who runs the server types `svc open` there."
-)
-_TOO_LATE = "This link is older than what you have here. Sign in with a key, or ask whoever runs svc."
 routes = Routes()
 
 
@@ -69,7 +65,7 @@ async def open_by_link(call: Call, token: str) -> Response:
         return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
     who = entry.principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
-        raise HttpError(410, _GONE)
+        raise HttpError(410, SAID.refused["gone"])
     return await open_sign_in(service, call.request, "/", who, link.root)
 
 
@@ -81,9 +77,9 @@ async def _waiting(call: Call, token: str) -> Link | None:
         return None
     link = service.directory.get(Link, link_stream(digest))
     if link is None or not link.opens(now_us):
-        raise HttpError(410, _GONE)
+        raise HttpError(410, SAID.refused["gone"])
     if not await may_let_in(service, link.by, link.developer_id):
-        raise HttpError(410, _TOO_LATE)
+        raise HttpError(410, SAID.refused["too-late"])
     return link
 
 
@@ -106,7 +102,6 @@ async def static(call: Call, name: str) -> Response:
 ERRAND_SECONDS = 600  # how long somebody may take to sign in there
 TO_CHARACTERS_MAX = 512
 BACK = f"{door.SIGN_IN}/back"
-_NOT_BEGUN = "this sign-in was not begun in this browser, was ended already, or took over ten minutes; begin it again"
 _REFUSAL_CHARACTERS_MAX = 40
 
 
@@ -155,7 +150,7 @@ async def come_back(call: Call) -> Response:
     errand = Errand(text, link, local_path(unquote(to)))
     is_whole = 0 < len(text) <= door.COOKIE_CHARACTERS_MAX and len(link) <= door.COOKIE_CHARACTERS_MAX
     if not is_whole or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
-        raise HttpError(403, _NOT_BEGUN)
+        raise HttpError(403, SAID.refused["not-begun"])
     try:
         code = call.query.get("code", "")
         if not code or "error" in call.query:

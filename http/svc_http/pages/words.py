@@ -35,11 +35,14 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: dict[str, str]
     causes: dict[str, Cause]
     reasons: dict[str, tuple[str, str]]
+    sorts: dict[str, str]
+    report_states: dict[str, str]
     undecided: dict[str, str]
     buttons: dict[str, tuple[str, str, str]]
     roles: dict[str, str]
     said: dict[str, str]
     said_of_member: dict[str, str]
+    refused: dict[str, str]
     titles: dict[str, str]
 
 

@@ -167,12 +167,8 @@ def test_nothing_happened() -> None:
     """A complete read of nothing is an exact zero; a share of nothing is no number. Equal costs stand by name."""
     found = answer({})
     sums = found.rollup
-    assert (sums.cost_usd, sums.lower_bound_cost_usd, sums.input_tokens, sums.request_count) == (
-        0.0,
-        None,
-        0,
-        0,
-    )
+    summed = (sums.cost_usd, sums.lower_bound_cost_usd, sums.input_tokens, sums.request_count)
+    assert summed == (0.0, None, 0, 0)
     told = [(each.display_name, each.cost_usd, each.total_tokens, each.share) for each in found.members]
     assert told == [("Ana", 0.0, 0, None), ("Ben", 0.0, 0, None)]
     assert (found.prev_cost_usd, found.cost_ranking_available, found.pricing_coverage.ratio) == (0.0, True, None)

@@ -88,10 +88,8 @@ def test_two_hooks_that_tell_of_one_prompt_tell_of_the_same() -> None:
     fields = told("UserPromptSubmit", prompt="fix it")
     ids = [capture("claude-code", **fields, prompt_id=name).body["client_event_id"] for name in ("p1", "p1", "p2")]
     assert ids[0] == ids[1] != ids[2]
-    assert (
-        capture("claude-code", **fields).body["client_event_id"]
-        != capture("claude-code", **fields).body["client_event_id"]
-    )
+    first, second = (capture("claude-code", **fields).body["client_event_id"] for _ in range(2))
+    assert first != second
 
 
 def test_a_long_prompt_is_cut_and_says_so() -> None:

@@ -64,10 +64,8 @@ async def test_an_unsure_boolean_is_null_and_counts_by_its_chance(judged: House,
     """What the text model said is taken as said; what it would not say keeps the chance of the judge of texts."""
     item = (await api.get(f"{V3}/insight/sessions")).json[0]
     assert (item["root_cause_oriented"], item["applicability"]["root_cause_oriented"]) == (None, "unsure")
-    assert [item["applicability"][each] for each in ("plan_first", "context_sufficient")] == [
-        "does_not_apply",
-        "applies",
-    ]
+    applied = [item["applicability"][each] for each in ("plan_first", "context_sufficient")]
+    assert applied == ["does_not_apply", "applies"]
     assert (item["kind_told"], item["unsure_count"]) == ("bug_fix", 2)
     why = (await api.get(f"{V3}/sub-sessions/{item['score_v3_sub_session_id']}/explain")).json["rubric"]
     chances = {name: each["chance"] for name, each in why["booleans"].items()}
