@@ -53,7 +53,7 @@ async def cost(call: BySignIn) -> Response:
         series=series.names,
         rows=rows,
         unit=bars.unit,
-        chart=_chart(rows, series, bars.unit),
+        chart=_chart(rows, series, bars),
         lost=lost,
     )
 
@@ -101,12 +101,13 @@ def _rows(groups: Sequence[CostGroup | None], bars: Drawn, series: Series) -> li
     return rows
 
 
-def _chart(rows: Sequence[Row], series: Series, unit: str) -> Markup:
+def _chart(rows: Sequence[Row], series: Series, drawn: Drawn) -> Markup:
     """What has a price; a hatched cap where some requests have none."""
     bars = []
     for label, group, known_usd, query in rows:
         said = [f"{usd(value)} {name}" for name, value in zip(series.names, known_usd, strict=True) if value]
-        about = f"{label}: {cost_told(group) if group else usd(0)}" + (f" ({', '.join(said)})" if said[1:] else "")
+        parts_told = f" ({', '.join(said)})" if said[1:] else ""
+        about = f"{drawn.named(label)}: {cost_told(group) if group else usd(0)}{parts_told}"
         parts = [(f"s{place}", value) for place, value in enumerate(known_usd)]
         bars.append(Bar(label, parts, about, bool(group and group.unpriced_requests), f"/goals?{query}&sort=cost"))
-    return charts.bars(f"Cost by {unit}", bars, usd)
+    return charts.bars(f"Cost by {drawn.unit}", bars, usd)

@@ -126,15 +126,13 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
     return await rendering.html(name, frame | dict(values), 400 if wrong else status)
 
 
-NAV = (
+NAV = (  # address and name, in the order of the head of every page
     *(("/", "Home"), ("/goals", "Goals"), ("/habits", "Habits")),
     *(("/cost", "Cost"), ("/team", "Team"), ("/reports", "Reports")),
 )
-"""Address and name, in the order of the head of every page."""
-MENU = (("/settings", "Settings"), ("/administration", "Administration"))
-"""Behind one's name; the second is for owners."""
+MENU = (("/settings", "Settings"), ("/administration", "Administration"))  # behind one's name; the second for owners
 _OF_ONE_PAGE = ("page", "cursor", "said", "about")
-OPERATOR_NAV = (
+OPERATOR_NAV = (  # address and name, in the order of the head of every page
     ("/administration/server", "Server"),
     ("/administration/people", "People"),
     ("/administration/audit", "Audit log"),

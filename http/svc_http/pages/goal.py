@@ -38,14 +38,12 @@ EXCERPT_CHARACTERS = 110
 TOOLS_SHOWN, FILES_SHOWN = 12, 8
 ALONE_CHARACTERS_MAX = 40_000  # of a text that has the page to itself
 BEFORE_FOUND_CHARACTERS = 500  # of a long text, before the words that were looked for
-CARRIED = ("all", "open", "search", *FILTERS)
-"""The parameters of the address that go along with every link: what is unfolded, and by which list one came."""
-SAID_WORDS: Mapping[str, str] = {
+CARRIED = ("all", "open", "search", *FILTERS)  # with every link: what is unfolded, and by which list one came
+SAID_WORDS: Mapping[str, str] = {  # action → what it said, for the list of what a person said
     **{action: words for _, action, words in SAID.buttons.values()},
     "set_intent": "It is this kind of work",
     "rename": "It has the title that you gave it",
 }
-"""Action → what it said, for the list of what a person said."""
 _NOT_YOURS = "no goal of this address is yours"
 routes = Routes()
 

@@ -93,7 +93,7 @@ def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
         Bar(
             label,
             (("reached", of.crushed), ("missed", of.decided - of.crushed), ("undecided", of.undecided)),
-            f"{_of(parts, label)}: {rate(of)}",
+            f"{parts.named(label)}: {rate(of)}",
             href=f"/goals?{query}",
         )
         for label, query, of in zip(parts.labels, parts.queries, tallies, strict=True)
@@ -105,14 +105,10 @@ def _cost_chart(groups: Sequence[CostGroup | None], parts: Drawn) -> Markup:
     """What has a price; a hatched cap where some requests have none."""
     bars = []
     for label, query, of in zip(parts.labels, parts.queries, groups, strict=True):
-        about = f"{_of(parts, label)}: {usd(0) if of is None else cost_told(of)}"
-        known_usd, is_open = (0.0, False) if of is None else (of.known_cost_usd or 0, bool(of.unpriced_requests))
-        bars.append(Bar(label, (("priced", known_usd),), about, is_open, f"/goals?{query}&sort=cost"))
+        about, priced = f"{parts.named(label)}: {cost_told(of) if of else usd(0)}", (of and of.known_cost_usd) or 0
+        is_open = bool(of and of.unpriced_requests)
+        bars.append(Bar(label, (("priced", priced),), about, is_open, f"/goals?{query}&sort=cost"))
     return charts.bars(f"Cost by {parts.unit}", bars, usd)
-
-
-def _of(parts: Drawn, label: str) -> str:
-    return f"Week of {label}" if parts.unit == "week" else label
 
 
 @routes("GET /live", "What changes, as server-sent events.")

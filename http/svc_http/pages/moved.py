@@ -6,7 +6,7 @@ from quart_trio.wrappers import TrioResponse
 from svc_http.params import Call
 from svc_http.routing import Routes
 
-MOVED = {
+MOVED = {  # old address → new; an old one that ends in `/` stands for every page below it
     "/not-counted": "/goals?outcome=not_counted",
     "/limits": "/cost#time-lost",
     "/compared": "/team#your-place",
@@ -15,7 +15,6 @@ MOVED = {
     "/mine/": "/settings/",
     "/operator/": "/administration/",
 }
-"""Old address to new. An old one that ends in `/` stands for every page below it."""
 routes = Routes()
 
 

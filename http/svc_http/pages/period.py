@@ -30,8 +30,7 @@ from svc_http.params import ByKey, Query
 from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, short_day_of, told_as
 
 BARS_MAX = 60
-NAMES = ("days", "from", "to")
-"""The parameters of an address that say it."""
+NAMES = ("days", "from", "to")  # the parameters of an address that say it
 EVER = Window(0, INSTANT_MAX_US)
 WEEKS_MAX = 53  # of a team so many are told, the last of what was asked for
 Unit = Literal["day", "week", "month", "year"]
@@ -72,6 +71,9 @@ class Drawn(NamedTuple):
     windows: Sequence[Window]
     labels: Sequence[str]
     queries: Sequence[str]
+
+    def named(self, label: str) -> str:
+        return f"Week of {label}" if self.unit == "week" else label
 
 
 async def period_of(call: ByKey, team: Sequence[Stay] = ()) -> tuple[Window, dict[str, Any]]:

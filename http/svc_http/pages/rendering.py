@@ -25,13 +25,12 @@ from svc_http.ports import Service
 SMALL_BYTES = 1_000  # what is smaller gains nothing by being packed
 GZIP_LEVEL = 5
 TEXT_CHARACTERS = 4_000  # of a text that somebody else wrote; more is shown on demand
-FILES = {
+FILES = {  # what the browser fetches beside the page, each under a name that holds its hash
     "style.css": "text/css; charset=utf-8",
     "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-"""What the browser fetches beside the page, each under a name that holds its hash."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
