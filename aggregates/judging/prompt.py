@@ -142,15 +142,19 @@ def rests_on_words(name: BooleanName) -> bool:
 
 SAID_CHARACTERS_MAX = 100
 _SENTENCE_END = re.compile(r"[.?!] ")
+_PRINTED = re.compile(r"(?m)^\s*(?:===|[✓✔✗⨯│├└]|(?:error|Error)[:=])")  # lines of a program
+_PRINTED_CHARS = 600
 _SENTENCE_MIN = 12  # a sentence that ends before so many characters is told with the next one
 _ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")  # of a list's first item, where it was cut
 
 
 def first_sentence(text: str) -> str:
-    """Of a prompt's own words, on one line, cut where it is long; empty where it only leads up to what follows."""
+    """Of a prompt's own words, on one line, cut where it is long; empty where it only leads up, or was printed."""
     from aggregates.reading.prompt_text import cut_end, split_pasted, title_and_summary  # late: loaded with the first
 
     title, summary = title_and_summary(split_pasted(text))
+    if len(_PRINTED.findall(text, 0, summary.end + _PRINTED_CHARS)) > 1:
+        return ""
     said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]
     line = plain(" ".join(said.split()))
     first = line[: cut_end(line, 0, len(line), SAID_CHARACTERS_MAX)]

@@ -3,7 +3,6 @@
 Line by line and linear; of a long text only the head and the tail are looked at.
 """
 
-import re
 from bisect import bisect_right
 from itertools import accumulate, islice
 
@@ -120,10 +119,8 @@ _END_CHARS = 24
 _BACK_WORDS = ("back", "ignore", "findings", "change", "one", "said", "again", "still", "same")
 _RUN_END_CHARS = 600  # what a run came to stands at its end
 _COMMENT_WORDS = ("review", "comment", "feedback", "copilot", "bugbot", "coderabbit", "bot")
-_DIGIT = re.compile(r"\d", re.ASCII)
 _TAKING_WORDS = ("myself", "manually", "hand", "mind", "forget", "up", "stopped", "not")
 _SHIP_WORDS_MAX = 15
-_OTHER_LETTERS = re.compile(r"[^\W\x00-\x7f]")
 _OPENS = patterns("openings")
 
 
@@ -132,7 +129,7 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
     said = own.strip()
     head = said[:_LOOKED_CHARS].lower()
     if not head.isascii():  # patterns that know only ASCII take half the time, and find the same
-        head = _OTHER_LETTERS.sub("_", head)
+        head = _OPENS["other letter"].sub("_", head)
     near = head[:_NEAR_CHARS]
     first_words = head.split(None, 6)[:6]
     yes = _OPENS["accepts"].match(head)
@@ -162,7 +159,7 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         "remarks like a reviewer": nobody and len(_OPENS["remark of a reviewer"].findall(head)) > 1,
         "asks to commit or merge": (0 < words < _SHIP_WORDS_MAX and _OPENS["asks to merge"].match(head))
         or ("commit" in head and _OPENS["asks to commit"].search(head)),
-        "names a step": _DIGIT.search(head) and _OPENS["names a step"].search(head),
+        "names a step": _OPENS["digit"].search(head) and _OPENS["names a step"].search(head),
         "speaks of the agent's work": "you" in head and _OPENS["speaks of the agent's work"].search(head),
         "wants or reports something": _OPENS["wants at once"].match(head) or _OPENS["wants or reports"].search(head),
         "leans on what was said": _OPENS["leans"].search(" ".join(first_words)) or _OPENS["leans at once"].match(head),
@@ -181,7 +178,6 @@ _BEFORE = patterns("titles")
 _VERBS = frozenset[str]().union(*VERBS.values())
 _TITLE_WORDS_MIN = 3
 _TITLE_SENTENCE_MIN = 26  # a title ends with a sentence from so many characters on
-_LINE = re.compile(r"\S[^\n]*")
 _PLACE_SIGNS = frozenset("/\\.#:")
 _BELOW_CHARS = 600
 
@@ -228,7 +224,7 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
 
 def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
     """After "Implement the following plan:" the heading that follows says more; after "When running:" a sentence."""
-    below = _LINE.finditer(source, end, end + 400)
+    below = _BEFORE["line"].finditer(source, end, end + 400)
     if len(source[start:end].split()) >= _TITLE_WORDS_MIN:
         told = [line for line in islice(below, 1) if line[0].startswith("#")]
     else:
@@ -247,7 +243,7 @@ def _names_alone(line: str) -> bool:
 
 def _said_below(source: str, start: int, end: int) -> tuple[int, int]:
     """The first line below that says a sentence, else one of a few words; the line itself where there is neither."""
-    below = [line for line in _LINE.finditer(source, end, end + _BELOW_CHARS) if not _names_alone(line[0])]
+    below = [line for line in _BEFORE["line"].finditer(source, end, end + _BELOW_CHARS) if not _names_alone(line[0])]
     leasts = (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN)
     said = (line.start() for least in leasts for line in below if len(line[0].split()) >= least)
     return next((_line_at(source, at) for at in said), (start, end))

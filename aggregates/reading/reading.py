@@ -30,16 +30,11 @@ from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _ACKNOWLEDGEMENT_WORDS_MAX = 8
 _REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
-_WORD = re.compile(r"\w+")
-_WORDS = Cutter(_WORD)
-_COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
+_WORDS = Cutter(re.compile(r"\w+"))
 _ARGUMENT_WORDS_MIN = 3  # so many words after a command are a person's own prompt: "/heavy look into the failing job"
-_UNSAID = re.compile(r"[?`/\\_]")
-_CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
-_IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _GO_AHEADS = lexicon.LISTS["go_aheads"]
-_QUOTES = patterns("quotes")
+_SAYS = patterns("prompts")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
 
@@ -53,7 +48,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     title, summary = title_and_summary(looked)
     tokens = list(dict.fromkeys(_WORDS.cut(looked.text.lower())[0]))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
-    announces = len(words) < 2 * _REPEATED_CHARS and _QUOTES["announces"].match(words)
+    announces = len(words) < 2 * _REPEATED_CHARS and _SAYS["announces"].match(words)
     navigational = "command" if maker is not None else _navigational(words, shown)
     navigational = navigational or ("acknowledgement" if announces else None)
     # A nod that praises tells of what was done; any other only lets the work go on.
@@ -68,16 +63,16 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     if of_the_work != "works" and _only_names_success(shown):
         said.append("only names success")
     mistake = shown.phrases.get("correcting") in ("stop", "wrong")
-    if mistake and not _QUOTES["stop or wrong"].search(" ".join(shown.words)):
+    if mistake and not _SAYS["stop or wrong"].search(" ".join(shown.words)):
         said.append("only mentions a mistake")
     said += [*features.empty_wishes(shown), *(["findable"] if shown.findable else [])]
-    if _IMAGE.match(words[:2000]) is not None:
+    if _SAYS["images"].match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in features.NUMBERED_WORDS if word in shown.distinct]
     return PromptReading(
         weight=_weight(looked.own),
         navigational=navigational,
-        clears=_CLEARS.match(words[:80].lower()) is not None,
+        clears=_SAYS["clears"].match(words[:80].lower()) is not None,
         token_digests=packed(sorted(digester.numbers(tokens[: readings.TOKENS_MAX]))),
         title=Span(own.start + title.start, own.start + title.end),
         summary=Span(own.start + summary.start, own.start + summary.end),
@@ -148,14 +143,15 @@ def _weight(own: str) -> int:
 
 def _navigational(text: str, shown: Features) -> str | None:
     start = text[:200].lstrip()
-    command = _COMMAND.match(start)
+    command = _SAYS["commands"].match(start)
     if start.startswith(_COMMAND_TAGS) or (command and len(start[command.end() :].split()) < _ARGUMENT_WORDS_MIN):
         return "command"
     if readings.is_for_shell(text) or start.startswith(("<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"
     words, lists = shown.words[: _ACKNOWLEDGEMENT_WORDS_MAX + 1], lexicon.LISTS
     acknowledges = 0 < len(words) <= _ACKNOWLEDGEMENT_WORDS_MAX and words[0] in lists["acknowledging_starts"]
-    if acknowledges and lists["acknowledgements"].issuperset(words) and len(text) < 100 and not _UNSAID.search(text):
+    acknowledges = acknowledges and lists["acknowledgements"].issuperset(words)
+    if acknowledges and len(text) < 100 and not _SAYS["unsaid"].search(text):
         return "acknowledgement"
     if len(text) < _REPEATED_CHARS and _weight(text) < readings.SHORT_WEIGHT:
         return "short"
@@ -227,19 +223,19 @@ def evidence_spans(
         telling, *place = reference
         spans["references_concrete"] = looked.span(*place)
         is_asked = own[slice(*place)].strip() and _asks(own, *_around(own, *place))
-        compared = _QUOTES["compared"].search(own, 0, place[0])
+        compared = _SAYS["compared"].search(own, 0, place[0])
         if telling > _NO_PLACE_NAMED and is_asked and not compared and not (long and place[0] > _OPENING_CHARS):
             spans["scope_bounded"] = spans["references_concrete"]
     for name, words in _ELSE.items():
         if spans[name] is None:
             spans[name] = _clause(within[name], [words], name)
-    if handed_over := _QUOTES["hands a plan over"].match(own):
+    if handed_over := _SAYS["hands a plan over"].match(own):
         spans["plan_first"] = looked.span(*handed_over.span())
-    ends = [each.start() for each in _QUOTES["question ends"].finditer(own)] if questioning else []
+    ends = [each.start() for each in _SAYS["question ends"].finditer(own)] if questioning else []
     clauses = [_around(own, end, end) for end in ends[:_CLAUSES_MAX]]
-    asking = [each for each in clauses if _QUOTES["asks of it"].search(own[slice(*each)].lower())]
+    asking = [each for each in clauses if _SAYS["asks of it"].search(own[slice(*each)].lower())]
     # An item of a list that ends with a question mark asks nothing by itself.
-    alone = (each for each in clauses if not _QUOTES["item"].search(own, 0, each[0]))
+    alone = (each for each in clauses if not _SAYS["item"].search(own, 0, each[0]))
     if (asked := next(iter(asking), None) or next(alone, None)) is not None:
         spans["goal_explicit"] = looked.span(*asked)
     return spans
@@ -256,9 +252,9 @@ _NO_LIMIT = frozenset({"at least", "for now", "only if", "only when"})
 
 def _without_what_is_passed_on(own: str) -> str:
     """Own words with blanks for quotes, what is done already, and what a line hands on that is no plan."""
-    own = _QUOTES["passed on"].sub(lambda found: " " * len(found[0]), own)
+    own = _SAYS["passed on"].sub(lambda found: " " * len(found[0]), own)
     lowered = own.lower()
-    if len(_OPENS["remark of a reviewer"].findall(lowered)) > 1 and not _QUOTES["somebody"].search(lowered):
+    if len(_OPENS["remark of a reviewer"].findall(lowered)) > 1 and not _SAYS["somebody"].search(lowered):
         return re.sub(r"[^\n]", " ", own)
     handed = _OPENS["hands on"].search(own.lower().replace("\u0130", "i"))
     return own if handed is None else own[: handed.end()] + re.sub(r"[^\n]", " ", own[handed.end() :])
@@ -292,7 +288,7 @@ def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], name: Boolean
     """
     own, asking = looked.own, name in _ASKING
     lowered = own.replace("\u0130", "i").lower()  # the one character whose lower case is longer
-    wanted, none = list(wanted), _QUOTES.get(f"no {name}")
+    wanted, none = list(wanted), _SAYS.get(f"no {name}")
     places = [each.span() for pattern in wanted for each in islice(pattern.finditer(lowered), _CLAUSES_MAX)]
     clauses = [_around(own, *place) for place in places]
     clauses = [each for each in clauses if none is None or not none.search(lowered[slice(*each)])]
@@ -304,8 +300,8 @@ def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]], name: Boolean
     if asking and weak == 1 and not _asks(own, start, end):
         return None
     # The first point of what a clause leads up to.
-    elsewhere = asking and _QUOTES["said elsewhere"].search(lowered[start:end])
-    point = None if weak != _LEADS_UP or elsewhere else _QUOTES["point"].match(own, end)
+    elsewhere = asking and _SAYS["said elsewhere"].search(lowered[start:end])
+    point = None if weak != _LEADS_UP or elsewhere else _SAYS["point"].match(own, end)
     if point and (not none or any(pattern.search(point[1].lower()) for pattern in wanted)):
         start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
     elif weak == _LEADS_UP and asking:
@@ -323,7 +319,7 @@ def _unasking(own: str, start: int, end: int) -> int:
     """`_LEADS_UP` of a short lead-in, 1 of what asks for nothing to be done, and of what was said elsewhere."""
     said = own[start:end]
     leads = _weakness(own, start, end) == _LEADS_UP
-    if _QUOTES["said elsewhere"].search(said.lower()):
+    if _SAYS["said elsewhere"].search(said.lower()):
         return _LEADS_UP
     sentences = features.sentences_of(said)
     if _THINKING.issuperset(chain.from_iterable(words for _, words, _ in sentences)):
@@ -357,26 +353,22 @@ _LOOKED_CHUNKS_MAX = 400
 _BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
 
 
-def _either(bare: str) -> bool:
-    both = _QUOTES["either"].fullmatch(bare)
-    return both is not None and both[1] not in lexicon.LISTS["folders"]
-
-
 def best_reference(own: str) -> tuple[int, int, int] | None:
     """How telling the most telling reference of a text is, and where it stands.
 
     No command that it begins with, and no word in capitals.
     """
     found = []
-    for chunk in islice(_QUOTES["chunk"].finditer(own), _LOOKED_CHUNKS_MAX):
+    for chunk in islice(_SAYS["chunk"].finditer(own), _LOOKED_CHUNKS_MAX):
         bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
-        none = word or command or features.names_nothing(bare) or _QUOTES["no place"].fullmatch(bare) or _either(bare)
-        if none or not features.REFERENCE.match(bare):
+        none = word or command or features.names_nothing(bare) or _SAYS["no place"].fullmatch(bare)
+        either = _SAYS["either"].fullmatch(bare)
+        if none or (either and either[1] not in lexicon.LISTS["folders"]) or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
-        file, folder = _QUOTES["file"].search(bare) is not None, "/" in bare
+        file, folder = _SAYS["file"].search(bare) is not None, "/" in bare
         near = 2 if file or folder or bare[0] in "@#" else _NO_PLACE_NAMED
         telling = 3 if "://" in bare or (file and folder) else near
         found.append((telling, -chunk.start(), chunk))
@@ -385,5 +377,5 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
     telling, _, chunk = max(found)
     start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
     end = start + len(chunk[0].lstrip(_BEFORE).rstrip(features.AROUND))
-    code = next((each for each in _QUOTES["code"].finditer(own) if each.start() <= start < each.end()), None)
+    code = next((each for each in _SAYS["code"].finditer(own) if each.start() <= start < each.end()), None)
     return (telling, start, end) if code is None else (telling, *code.span())

@@ -10,6 +10,7 @@ import msgspec
 
 from aggregates.judging.prompt import how_to_earn, in_these_words, rests_on_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
+from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
 from aggregates.scores.prompt_grade import NAVIGATES
@@ -83,6 +84,7 @@ class RubricExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
     prompts_not_shown: int
 
 
+_NOT_ASKED: dict[str, Any] = dict.fromkeys(("quote", "span", "how_to_earn")) | {"what": "it may not be asked of it"}
 _Own = Callable[[int], dict[BooleanName, BooleanExplained]]
 
 
@@ -170,6 +172,10 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         apart = sum(each.intent is not None and not _applies(name, each) for each in rubrics)
         if apart:
             more += f"; not asked of {evidence.counted(apart, 'prompt')}, of another kind"
+        kind = facts.row.kind_told
+        kinds = verdicts.KIND_GROUPS.get(kind or "", [each for each in verdicts.INTENTS if kind in (each, None)])
+        if not nearest.unsure and any(name not in applicable(each) for each in kinds):
+            nearest, more = msgspec.structs.replace(nearest, unsure=True, **_NOT_ASKED), ""
     likely = nearest.likely if nearest.earned else in_words(None if nearest.unsure else False, chance)
     told = {"what": nearest.what + more, "asked_of": asked_of, "chance": chance, "likely": likely}
     return HabitExplained(**msgspec.structs.asdict(nearest) | told)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.judging.prompt import judge_prompt, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, judge_prompt, rubric_evidence
 from aggregates.judging.rubric import joined_prompts, standings, unit_turns
 from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
@@ -114,6 +114,12 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     assert (what.endswith("these come nearest"), quoted) == (True, words)
     what, quoted = said_of("Blue is nicer", intent, name, ())
     assert (" found " in what, quoted) == (True, None)
+
+
+def test_an_advice_takes_up_no_words_that_a_program_printed() -> None:
+    printed = "The build of the parser\n=== Step 1: get\n✓ got\nError: exit code 1"
+    assert printed[:9] not in how_to_earn("verification_requested", printed)
+    assert "“Sort the items." in how_to_earn("verification_requested", "Sort the items.")
 
 
 @each_of(lines_of(Path(__file__).with_name("quotes.txt")))
