@@ -227,6 +227,7 @@ class SessionReader(Reader):
         self._source = session.source
         self._last_us = session.begins_us  # of what has no time the order alone is known
         self._tells_usage = False
+        self._handed = set[object]()  # what sub-agents were told, which Copilot's archive shows as a person's words
         self._rows: Callable[..., Iterator[dict[str, Any]]]
 
     def exchanges(self) -> Iterator[Exchange]:
@@ -280,16 +281,16 @@ class SessionReader(Reader):
 
     def _typed(self, message: Any, name: str, at_us: int) -> None:
         text = as_typed(message.content)
-        if text is None or self._row.is_automated or not self._seen.add("prompt", name):
+        if message.content in self._handed:
+            self.pass_over("told to a sub-agent")
+        elif text is None or self._row.is_automated or not self._seen.add("prompt", name):
             self.pass_over("no person's prompt, or one seen before")
             self._cut()
         elif not self._commanded(text, name, at_us):
-            told: dict[str, Any] = {"text": text, "at_us": at_us, "cwd": self._row.cwd or None}
-            if self._source == CLAUDE_CODE:
-                told |= {"line_id": f"{self._session}:{name}", "former_id": name}
-            else:
-                told |= {"line_id": GATHERED + name, "host_prompt_id": GATHERED + name}
-            self._ask(TypedPrompt(**told))
+            named: dict[str, Any] = dict.fromkeys(("line_id", "host_prompt_id"), GATHERED + name)
+            if self._source == CLAUDE_CODE and message.source_uuid:  # there is none of what was typed amid work
+                named = {"line_id": f"{self._session}:{name}", "former_id": name}
+            self._ask(TypedPrompt(text=text, at_us=at_us, cwd=self._row.cwd or None, **named))
 
     def _worked(self, message: Any, name: str, at_us: int, aside: bool) -> None:
         self._asked(message, name, at_us, aside)
@@ -319,6 +320,9 @@ class SessionReader(Reader):
         usage, request_id = json_object(message.token_usage), message.claude_request_id or None
         if not usage and self._tells_usage:
             return  # one of several messages of a request, or a sum tells it
+        if self._source == "gemini":
+            # Of input and cache the archive tells by how much they grew; no output is none that was told.
+            usage = {"output_tokens": usage.get("output_tokens") or None}
         key = f"{message.claude_message_id or name}:{request_id or ''}"
         if self._source != CLAUDE_CODE:
             key = request_id = GATHERED + name
@@ -362,6 +366,7 @@ class SessionReader(Reader):
             made.known = replace(made.known, path=call.file_path)
         if call.category == "Task" or call.subagent_session_id:
             made.spawn(made.at_us, made.arguments.get("subagent_type"))
+            self._handed.add(made.arguments.get("prompt"))
         return made
 
 

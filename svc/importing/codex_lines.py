@@ -20,12 +20,8 @@ _EVENTS = (
     *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
     "thread_settings_applied",
 )
-_ITEMS = (
-    *("function_call", "custom_tool_call", "local_shell_call", "function_call_output", "custom_tool_call_output"),
-)
+_ITEMS = ("function_call", "custom_tool_call", "local_shell_call", "function_call_output", "custom_tool_call_output")
 _LINES = ("turn_context", "token_usage_record", "compacted")
-
-
 _SECONDS_MAX = 2**32  # of what a call took
 
 

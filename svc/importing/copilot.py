@@ -18,8 +18,6 @@ from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
 from svc.importing.lines import fitted
 
-_SPAWNS = "task"
-
 
 class Context(msgspec.Struct, frozen=True):
     cwd: str | None = None
@@ -144,7 +142,7 @@ class EventReader(Reader):
                 if self._seen.add("call", data.tool_call_id):
                     arguments = data.arguments if isinstance(data.arguments, dict) else {}
                     begun = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, line.agent_id is not None)
-                    if data.tool_name == _SPAWNS:
+                    if data.tool_name == "task":
                         begun.spawn(at_us, arguments.get("agent_type"))
                     self._running[begun.call_id] = begun
                     self._add(begun)

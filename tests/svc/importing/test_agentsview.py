@@ -15,9 +15,10 @@ from projections.derive.sessions import session_turns
 from svc.importing.agentsview import Archive, NoArchive, agents_only_in
 from svc.importing.exchange import Memory
 from svc.importing.importer import QUIET_US, import_into
+from tests.support import transcripts
 from tests.support.basics import ANA, named
 from tests.support.facts import Placed, project
-from tests.support.imported import NEXT_DAY_US, Actor, destination_of, run, shown
+from tests.support.imported import NEXT_DAY_US, Actor, destination_of, prompts, records, run, shown
 from tests.support.rollouts import PATCH, THREAD, meta, turn, write
 
 SQL = (Path(__file__).parent / "agentsview.sql").read_text()
@@ -261,6 +262,47 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
     assert db.execute("SELECT sum(input_tokens) FROM requests WHERE superseded = 0").fetchone() == (2003,)
     assert [draft.record.input_tokens for draft in drafts(read(Archive(file), "copilot"), "request")] == [2003]
     assert [draft.record.ok for draft in drafts(read(Archive(file), "copilot"), "tool")] == [False]
+
+
+AS_TOLD = f"""
+INSERT INTO sessions (id, project, machine, agent, started_at) VALUES
+('copilot:c8', 'shop', 'm1', 'copilot', '2026-03-02T10:00:00Z'), ('gemini:g1', 'shop', 'm1', 'gemini', NULL),
+('{transcripts.SESSION}', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z');
+INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_usage, source_uuid) VALUES
+(920, 'copilot:c8', 0, 'user', 'delegate it', '2026-03-02T10:00:10Z', '', ''),
+(921, 'copilot:c8', 1, 'assistant', '[Task: task]', '2026-03-02T10:00:13Z', '', ''),
+(922, 'copilot:c8', 2, 'user', 'Look around.', '2026-03-02T10:00:14Z', '', ''),
+(930, 'gemini:g1', 0, 'user', 'go', '2026-03-02T10:00:10Z', '', ''),
+(931, 'gemini:g1', 1, 'assistant', 'Gone.', '2026-03-02T10:00:13Z',
+    '{{"input_tokens":1,"cache_read_input_tokens":900,"output_tokens":50}}', ''),
+(932, 'gemini:g1', 2, 'assistant', 'Cut.', '2026-03-02T10:00:13Z', '{{"input_tokens":0,"output_tokens":0}}', ''),
+(940, '{transcripts.SESSION}', 0, 'user', 'go', '2026-03-02T10:00:00Z', '', 'u1'),
+(941, '{transcripts.SESSION}', 1, 'user', 'and a test', '2026-03-02T10:00:08Z', '', '');
+INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
+(921, 'copilot:c8', 'task', 'Task', 'k1', '{{"prompt":"Look around.","agent_type":"explore"}}', 0);
+"""
+
+
+def test_what_a_sub_agent_was_told_is_no_prompt_and_by_how_much_an_input_grew_no_input(file: Path) -> None:
+    changed(file, AS_TOLD)
+    assert prompts(read(Archive(file), "copilot")) == ["delegate it"]
+    asked = records(read(Archive(file), "gemini"), "request")
+    assert [(r.input_tokens, r.cache_read_tokens, r.output_tokens) for r in asked] == [(None, None, 50), (None,) * 3]
+
+
+@pytest.mark.parametrize("own_first", [True, False])
+async def test_a_prompt_that_was_typed_amid_work_is_one(file: Path, tmp_path: Path, own_first: bool) -> None:
+    changed(file, AS_TOLD)
+    queued = {"type": "queued_command", "prompt": "and a test"}
+    lines = transcripts.user("u1", 0, "go"), transcripts.line("attachment", "q1", 8, attachment=queued)
+    (tmp_path / "own.jsonl").write_bytes(b"".join(transcripts.raw(*lines)))
+    actor = Actor(now_us=NEXT_DAY_US)
+    if not own_first:
+        await imported(Archive(file), actor, "claude")
+    await run("claude-code", tmp_path / "own.jsonl", actor)
+    await imported(Archive(file), actor, "claude")
+    db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
+    assert len(session_turns(db, transcripts.SESSION, 0)) == 2
 
 
 def test_a_writer_is_neither_seen_nor_hindered(file: Path) -> None:
