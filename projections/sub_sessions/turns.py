@@ -8,7 +8,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.ids import plain
-from aggregates.times import US_PER_SECOND, iso
+from aggregates.times import UNTIMED_US, US_PER_SECOND, iso
 from aggregates.turns.turn import FileWork, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import prompt_id, response_ref, seen_in
@@ -41,7 +41,7 @@ class TurnMarks(msgspec.Struct, frozen=True, kw_only=True):
     number: int  # from 1
     started_at: str
     ended_at: str
-    duration_seconds: float
+    duration_seconds: float | None  # None where no times were told
     cost_usd: float | None  # None where a request has no price, or none was seen
     marks: list[str]  # what happened in it, in order; of the same in a row one
     is_answered: bool
@@ -110,11 +110,12 @@ def goal_turns(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, o
 
 def _in_short(number: int, judged: JudgedTurn) -> dict[str, Any]:
     turn = judged.turn
+    took_us = turn.last_activity_us - turn.started_us
     return {
         "number": number,
         "started_at": iso(turn.started_us),
         "ended_at": iso(turn.last_activity_us),
-        "duration_seconds": (turn.last_activity_us - turn.started_us) / US_PER_SECOND,
+        "duration_seconds": None if 0 < took_us < UNTIMED_US else took_us / US_PER_SECOND,
         "cost_usd": used(judged.body.usage).cost_usd,
         "marks": [MARKS["told"][mark] for mark in turn.work.marks if mark in MARKS["told"]],
         "is_answered": turn.answered,

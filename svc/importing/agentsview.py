@@ -41,6 +41,7 @@ _PARENTS_MAX = 8
 _REPORTED = ("", "reported", "actual")  # any other cost is AgentsView's own reckoning
 _NEEDED = ("sessions", "messages")
 _TOOLS = {"Edit": "edit", "Write": "write", "Bash": "bash", "Read": "read", "Grep": "grep", "Glob": "glob"}
+_PRINTED = "tool_result"  # by aider, in an assistant's place
 _THOUGHTS = re.compile(r"\[Thinking\]\n.*?(?:\[/Thinking\]\n?|\Z)", re.DOTALL)
 _CALLED = re.compile(r"^\[[A-Z][\w ]*(?:: [^\n]*)?\]$.*", re.DOTALL | re.MULTILINE)  # how calls are shown among words
 
@@ -266,7 +267,7 @@ class SessionReader(Reader):
                 self._add(note("compaction", name, at_us))
             case "user", _ if not (message.is_system or aside or message.prompt_source == "system"):
                 self._typed(message, name, at_us)
-            case "assistant", _ if not message.is_system and message.model != SYNTHETIC_MODEL:
+            case "assistant", kind if not message.is_system and message.model != SYNTHETIC_MODEL and kind != _PRINTED:
                 self._worked(message, name, at_us, aside)
             case role, kind:
                 self.pass_over(f"{role} {kind or ''}".strip())

@@ -285,6 +285,18 @@ def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -
     assert (drawn.count('<line class="failed"'), drawn.count('<line class="passed"')) == (2, 1)
 
 
+async def test_no_time_is_made_up_for_a_turn_that_is_told_without_times(house: House, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    asked = log.prompt("s", ASK, log.now_us)
+    log.records("s", edit(log.now_us + 2), shell(log.now_us + 3, "pytest -q"))
+    house.has_seen(log)
+    house.passes(NOW_US)
+    page = html_of(await api.get(f"/goals/{asked}"))
+    assert re.search(r"Turn 1, [\d:]+, –", page)
+    assert "0 s<" not in page
+
+
 def test_tools_stand_in_time_order_and_those_that_went_wrong_stay() -> None:
     def call(command: str, outcome: ToolOutcome = "ok") -> ToolCall:
         return ToolCall(name="Bash", file=None, command=command, outcome=outcome, duration_ms=1_000)

@@ -120,7 +120,7 @@ _TICK_OF = {
 def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
     """Each bar as wide as its turn took. `href`: where the turn of a number is."""
     turns = told.course[:COURSE_MAX]
-    took = [min(each.duration_seconds, TURN_SECONDS_MAX) or 1 for each in turns]
+    took = [min(each.duration_seconds or 1, TURN_SECONDS_MAX) for each in turns]
     least = min(_TURN_WIDTH_MIN, WIDTH / (2 * len(turns)))
     drawn, kinds, x = list[Markup](), set[str](), 0.0
     for turn, seconds in zip(turns, took, strict=True):

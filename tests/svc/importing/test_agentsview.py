@@ -267,7 +267,7 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
 AS_TOLD = f"""
 INSERT INTO sessions (id, project, machine, agent, started_at) VALUES
 ('copilot:c8', 'shop', 'm1', 'copilot', '2026-03-02T10:00:00Z'), ('gemini:g1', 'shop', 'm1', 'gemini', NULL),
-('{transcripts.SESSION}', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z');
+('{transcripts.SESSION}', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z'), ('aider:r1', 'shop', 'm1', 'aider', NULL);
 INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_usage, source_uuid) VALUES
 (920, 'copilot:c8', 0, 'user', 'delegate it', '2026-03-02T10:00:10Z', '', ''),
 (921, 'copilot:c8', 1, 'assistant', '[Task: task]', '2026-03-02T10:00:13Z', '', ''),
@@ -278,9 +278,19 @@ INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_u
 (932, 'gemini:g1', 2, 'assistant', 'Cut.', '2026-03-02T10:00:13Z', '{{"input_tokens":0,"output_tokens":0}}', ''),
 (940, '{transcripts.SESSION}', 0, 'user', 'go', '2026-03-02T10:00:00Z', '', 'u1'),
 (941, '{transcripts.SESSION}', 1, 'user', 'and a test', '2026-03-02T10:00:08Z', '', '');
+INSERT INTO messages (id, session_id, ordinal, role, content, source_subtype) VALUES
+(950, 'aider:r1', 0, 'assistant', 'Aider v0.86.1', 'tool_result'), (951, 'aider:r1', 1, 'user', 'add a flag', ''),
+(952, 'aider:r1', 2, 'assistant', 'It is there.', ''),
+(953, 'aider:r1', 3, 'assistant', 'Tokens: 4.3k sent, 350 received.', 'tool_result');
 INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
 (921, 'copilot:c8', 'task', 'Task', 'k1', '{{"prompt":"Look around.","agent_type":"explore"}}', 0);
 """
+
+
+def test_what_aider_prints_is_no_answer_and_no_request(file: Path) -> None:
+    changed(file, AS_TOLD)
+    told = [shown(each, tokens=True) for each in read(Archive(file), "aider")]
+    assert told == ["", "add a flag (agentsview:aider:r1:1) | None+None > None | = 'It is there.' | …"]
 
 
 def test_what_a_sub_agent_was_told_is_no_prompt_and_by_how_much_an_input_grew_no_input(file: Path) -> None:
