@@ -124,7 +124,7 @@ class Archive:
     """Raises `NoArchive`, as all that reads it."""
 
     def __init__(self, file: Path) -> None:
-        self.file = file
+        self.file = file = file / "sessions.db" if file.is_dir() else file
         self.missing: list[TornLine] = []  # columns, by name
         self._selects: dict[str, str] = {}  # by table, where it can be read
         self.read: dict[str, tuple[object, int]] = {}
