@@ -39,7 +39,6 @@ _NO_OTHERS = re.compile(r"[\w-]{16,}")  # a name that no other machine gives to 
 _BUSY_SECONDS = 10.0
 _PARENTS_MAX = 8
 _REPORTED = ("", "reported", "actual")  # any other cost is AgentsView's own reckoning
-_NEEDED = ("sessions", "messages")
 _TOOLS = {"Edit": "edit", "Write": "write", "Bash": "bash", "Read": "read", "Grep": "grep", "Glob": "glob"}
 _PRINTED = "tool_result"  # by aider, in an assistant's place
 _THOUGHTS = re.compile(r"\[Thinking\]\n.*?(?:\[/Thinking\]\n?|\Z)", re.DOTALL)
@@ -139,7 +138,7 @@ class Archive:
                 fields = msgspec.structs.fields(kind)
                 gone = [field for field in fields if field.name not in there]
                 needed = ", ".join(field.name for field in gone if field.required)
-                if needed and table in _NEEDED:
+                if needed and table in ("sessions", "messages"):
                     raise NoArchive(f"{file} is no archive of AgentsView: its table {table} lacks {needed}")
                 if gone:
                     lacks = f"its table {table} lacks {', '.join(field.name for field in gone)}"

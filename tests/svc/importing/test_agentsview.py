@@ -1,5 +1,6 @@
 """AgentsView's archive: what is read of it, whatever its version, and that nothing in it counts twice."""
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -22,6 +23,8 @@ from tests.support.imported import NEXT_DAY_US, Actor, destination_of, prompts, 
 from tests.support.rollouts import PATCH, THREAD, meta, turn, write
 
 SQL = (Path(__file__).parent / "agentsview.sql").read_text()
+_MORE = re.split(r"^-- \[(.+)\]\n", (Path(__file__).parent / "agentsview_more.sql").read_text(), flags=re.MULTILINE)
+MORE = dict(zip(_MORE[1::2], _MORE[2::2], strict=True))
 QUIET = 1 << 62
 PI = "pi:0199aaaa-0000-7000-8000-000000000001"
 CLAUDE = "c1a0de00-0000-4000-8000-000000000001"
@@ -193,18 +196,6 @@ async def test_an_open_exchange_is_read_again_when_it_is_quiet(file: Path) -> No
 
 
 IN_SQL = PATCH.replace("\n", "\\n")
-AS_CODEX = f"""
-INSERT INTO sessions (id, project, machine, agent, started_at) VALUES ('codex:{THREAD}', 'shop', 'm1', 'codex',
-    '2026-03-02T10:00:00Z');
-INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, model, token_usage) VALUES
-(900, 'codex:{THREAD}', 0, 'user', 'fix the login', '2026-03-02T10:00:10Z', '', ''),
-(901, 'codex:{THREAD}', 1, 'assistant', '[Bash]', '2026-03-02T10:00:13Z', 'gpt-5', '{{"input_tokens":400}}'),
-(902, 'codex:{THREAD}', 2, 'assistant', 'Half.', '2026-03-02T10:00:15Z', 'gpt-5', ''),
-(903, 'codex:{THREAD}', 3, 'assistant', 'Fixed 1.', '2026-03-02T10:00:16Z', 'gpt-5', '{{"input_tokens":400}}');
-INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
-(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_p1', '{{"cmd":["apply_patch","{IN_SQL}"]}}', 0),
-(901, 'codex:{THREAD}', 'exec_command', 'Bash', 'call_s1', '{{"cmd":"pytest -q"}}', 1);
-"""
 
 
 @pytest.mark.parametrize("order", [("own", "archive"), ("archive", "own", "archive"), ("archive",)])
@@ -212,7 +203,7 @@ async def test_a_session_that_its_own_reader_reads_too_is_one(
     file: Path, tmp_path: Path, order: tuple[str, ...]
 ) -> None:
     """What was heard otherwise counts, whichever came first; what the archive has alone counts as well."""
-    changed(file, AS_CODEX)
+    changed(file, MORE["codex"].replace("PATCH", IN_SQL))
     write(tmp_path / "codex", [meta(), *turn(10)])
     actor = Actor(now_us=NEXT_DAY_US)
     for each in order:
@@ -230,32 +221,11 @@ async def test_a_session_that_its_own_reader_reads_too_is_one(
     assert (patch.record.tool, patch.path) == ("apply_patch", "src/login.py")
 
 
-AS_COPILOT = """
-INSERT INTO sessions (id, project, machine, agent, started_at) VALUES ('copilot:c9', 'shop', 'm1', 'copilot',
-    '2026-03-02T10:00:00Z');
-INSERT INTO messages (id, session_id, ordinal, role, content, timestamp) VALUES
-(910, 'copilot:c9', 0, 'user', 'run the check', '2026-03-02T10:00:10Z'),
-(911, 'copilot:c9', 1, 'assistant', '[Bash]', '2026-03-02T10:00:13Z');
-INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, result_content, call_index) VALUES
-(911, 'copilot:c9', 'bash', 'Bash', 'k1', '{"content":"1 failed\\n<shellId: 0 completed with exit code 1>"}', 0);
-INSERT INTO usage_events (session_id, source, model, input_tokens, occurred_at, dedup_key) VALUES
-('copilot:c9', 'shutdown', 'gpt-5', 1001, '2026-03-02T10:00:14Z', 'shutdown:c9:0'),
-('copilot:c9', 'shutdown', 'gpt-4', 0, '2026-03-02T10:00:14Z', 'shutdown:c9:0:mini');
-"""
-GOES_ON = """
-UPDATE sessions SET transcript_revision = '2' WHERE agent = 'copilot';
-INSERT INTO messages (id, session_id, ordinal, role, content, timestamp) VALUES
-(912, 'copilot:c9', 2, 'user', 'again', '2026-03-02T10:10:10Z'),
-(913, 'copilot:c9', 3, 'assistant', 'It fails.', '2026-03-02T10:10:13Z');
-INSERT INTO usage_events (session_id, source, model, input_tokens, occurred_at, dedup_key) VALUES
-('copilot:c9', 'shutdown', 'gpt-5', 2003, '2026-03-02T10:10:14Z', 'shutdown:c9:1');
-"""
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> None:
     actor, archive = Actor(now_us=NEXT_DAY_US), Archive(file)
-    for script in [AS_COPILOT + GOES_ON] if at_once else [AS_COPILOT, GOES_ON]:
+    scripts = [MORE["copilot"], MORE["copilot goes on"]]
+    for script in ["".join(scripts)] if at_once else scripts:
         changed(file, script)
         await imported(archive, actor, "copilot")
     db = project([Placed(number, event) for number, event in enumerate(actor.events, 1)])
@@ -264,37 +234,14 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
     assert [draft.record.ok for draft in drafts(read(Archive(file), "copilot"), "tool")] == [False]
 
 
-AS_TOLD = f"""
-INSERT INTO sessions (id, project, machine, agent, started_at) VALUES
-('copilot:c8', 'shop', 'm1', 'copilot', '2026-03-02T10:00:00Z'), ('gemini:g1', 'shop', 'm1', 'gemini', NULL),
-('{transcripts.SESSION}', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z'), ('aider:r1', 'shop', 'm1', 'aider', NULL);
-INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_usage, source_uuid) VALUES
-(920, 'copilot:c8', 0, 'user', 'delegate it', '2026-03-02T10:00:10Z', '', ''),
-(921, 'copilot:c8', 1, 'assistant', '[Task: task]', '2026-03-02T10:00:13Z', '', ''),
-(922, 'copilot:c8', 2, 'user', 'Look around.', '2026-03-02T10:00:14Z', '', ''),
-(930, 'gemini:g1', 0, 'user', 'go', '2026-03-02T10:00:10Z', '', ''),
-(931, 'gemini:g1', 1, 'assistant', 'Gone.', '2026-03-02T10:00:13Z',
-    '{{"input_tokens":1,"cache_read_input_tokens":900,"output_tokens":50}}', ''),
-(932, 'gemini:g1', 2, 'assistant', 'Cut.', '2026-03-02T10:00:13Z', '{{"input_tokens":0,"output_tokens":0}}', ''),
-(940, '{transcripts.SESSION}', 0, 'user', 'go', '2026-03-02T10:00:00Z', '', 'u1'),
-(941, '{transcripts.SESSION}', 1, 'user', 'and a test', '2026-03-02T10:00:08Z', '', '');
-INSERT INTO messages (id, session_id, ordinal, role, content, source_subtype) VALUES
-(950, 'aider:r1', 0, 'assistant', 'Aider v0.86.1', 'tool_result'), (951, 'aider:r1', 1, 'user', 'add a flag', ''),
-(952, 'aider:r1', 2, 'assistant', 'It is there.', ''),
-(953, 'aider:r1', 3, 'assistant', 'Tokens: 4.3k sent, 350 received.', 'tool_result');
-INSERT INTO tool_calls (message_id, session_id, tool_name, category, tool_use_id, input_json, call_index) VALUES
-(921, 'copilot:c8', 'task', 'Task', 'k1', '{{"prompt":"Look around.","agent_type":"explore"}}', 0);
-"""
-
-
 def test_what_aider_prints_is_no_answer_and_no_request(file: Path) -> None:
-    changed(file, AS_TOLD)
+    changed(file, MORE["told"])
     told = [shown(each, tokens=True) for each in read(Archive(file), "aider")]
     assert told == ["", "add a flag (agentsview:aider:r1:1) | None+None > None | = 'It is there.' | …"]
 
 
 def test_what_a_sub_agent_was_told_is_no_prompt_and_by_how_much_an_input_grew_no_input(file: Path) -> None:
-    changed(file, AS_TOLD)
+    changed(file, MORE["told"])
     assert prompts(read(Archive(file), "copilot")) == ["delegate it"]
     asked = records(read(Archive(file), "gemini"), "request")
     assert [(r.input_tokens, r.cache_read_tokens, r.output_tokens) for r in asked] == [(None, None, 50), (None,) * 3]
@@ -302,7 +249,7 @@ def test_what_a_sub_agent_was_told_is_no_prompt_and_by_how_much_an_input_grew_no
 
 @pytest.mark.parametrize("own_first", [True, False])
 async def test_a_prompt_that_was_typed_amid_work_is_one(file: Path, tmp_path: Path, own_first: bool) -> None:
-    changed(file, AS_TOLD)
+    changed(file, MORE["told"])
     queued = {"type": "queued_command", "prompt": "and a test"}
     lines = transcripts.user("u1", 0, "go"), transcripts.line("attachment", "q1", 8, attachment=queued)
     (tmp_path / "own.jsonl").write_bytes(b"".join(transcripts.raw(*lines)))
