@@ -111,7 +111,9 @@ def judge_outcome(
     forced = chance > 0.5
     said = OUTCOME_BOUNDS.value(chance, forced=forced)
     confirming = _OF_ITSELF if unsure_end or mark.CHANGE in turns[0].work.marks else _CONFIRMS
-    unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
+    # After a clear or an end another prompt tells no more than silence.
+    apart = following is None or following.opening in ("clear", "end") or unsure_end
+    unconfirmed = apart and confirming.isdisjoint(each.what for each in evidence_for)
     answer = course.last.response
     untried = answer is not None and answer.tells_failure == "is untried"
     if said and (unconfirmed or untried or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
@@ -223,7 +225,14 @@ def _later(turns: Sequence[Turn], following: Turn | None) -> list[Turn]:
 def accepting(turns: Sequence[Turn], following: Turn | None) -> Iterator[Turn]:
     ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
     pairs = zip(_later(turns, following), ahead, strict=True)
-    return (turn for turn, before in pairs if accepts(turn, before))
+    return (turn for turn, before in pairs if accepts(turn, before) and not _aside(before, turns[0]))
+
+
+def _aside(turn: Turn, first: Turn) -> bool:
+    """Whether it only asks something beside the work, whose answer is what is thanked for."""
+    if turn is first or turn.prompt is None or {mark.CHANGE, mark.CHECK_OK, mark.COMMIT} & {*turn.work.marks}:
+        return False
+    return turn.prompt.shows("only question") and turn.prompt.shows("question:wh", "question:how", "question:why")
 
 
 def shipping(turns: Sequence[Turn], following: Turn | None) -> Iterator[Turn]:
@@ -263,7 +272,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (ENDED_ON_ERROR, marks.rfind(mark.API_ERROR) > marks.rfind(mark.ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
-        (CHECK_FAILS, _check_fails(marks), last.position),
+        (CHECK_FAILS, mark.check_fails(marks), last.position),
         (REVERTED, taken_back or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(mark.ANSWERED).endswith(mark.REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
@@ -296,11 +305,7 @@ def _stated_failure(course: _Course) -> Turn | None:
     if course.intent in ASKING_INTENTS and mark.CHANGE not in course.marks:
         return None  # that something fails may be just what was asked
     kind = turn.response.tells_failure
-    return turn if kind == "fails" or (kind == "may fail" and _check_fails(course.marks)) else None
-
-
-def _check_fails(marks: str) -> bool:
-    return marks.rfind(mark.CHECK_FAILED) > marks.rfind(mark.CHECK_OK)
+    return turn if kind == "fails" or (kind == "may fail" and mark.check_fails(course.marks)) else None
 
 
 def _all_seen(turns: Sequence[Turn]) -> bool:
@@ -324,7 +329,7 @@ def _reports_failure(course: _Course) -> bool:
     if prompt is None or prompt.navigational == EXPANDED or course.last is course.turns[0]:
         return False
     hidden = _says_done(course.last) and not _all_seen([course.last])
-    if hidden or marks.rfind(mark.CHECK_OK) > marks.rfind(mark.CHECK_FAILED):
+    if hidden or (mark.CHECK_OK in marks and not mark.check_fails(marks)):
         return False
     reports = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
     return reports or _fails(prompt)

@@ -20,7 +20,7 @@ from aggregates.judging.prompt import LEANS
 from aggregates.reading import verdicts
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BooleanName, Chances, ClassChances, Intent, Rubric, applicable
-from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, INTERRUPTED, Turn
+from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, INTERRUPTED, OTHER_OK, Turn
 
 # A grading unit: what a person said until something was answered is one prompt.
 
@@ -317,7 +317,7 @@ def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
     count = sum(map(countable, units))
     lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
     mutating = sum(turn.work.mutating_calls for turn in turns)
-    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED))
+    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED, OTHER_OK))
     attempted = sum(turn.work.tool_calls for turn in turns) >= TOOL_CALLS_MIN
     passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
     passed = passed or checked or attempted

@@ -13,6 +13,7 @@ import msgspec
 from aggregates.event import Digester, Span, packed
 from aggregates.reading import features, readings
 from aggregates.reading import sentences as lexicon
+from aggregates.reading.checks import named_checks
 from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
@@ -21,10 +22,10 @@ from aggregates.reading.sentences import Cutter, patterns
 from aggregates.reading.statements import (
     LOOKED_CHARS,
     SAID_SENTENCE,
-    named_checks,
     own_end,
     said_of_the_work,
     stated_failure,
+    thanks_for_something_else,
 )
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
@@ -60,7 +61,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     of_the_work = said_of_the_work(looked.own)
     if of_the_work is not None:
         said.append(f"says that it {of_the_work}")
-    if of_the_work != "works" and _only_names_success(shown):
+    if of_the_work != "works" and (_only_names_success(shown) or thanks_for_something_else(looked.own)):
         said.append("only names success")
     mistake = shown.phrases.get("correcting") in ("stop", "wrong")
     if mistake and not _SAYS["stop or wrong"].search(" ".join(shown.words)):

@@ -1,5 +1,4 @@
-"""What a person or an agent states: of the work that it works or fails, of itself that it could not do it, which script
-is the check.
+"""What a person or an agent states: of the work that it works or fails, of itself that it could not do it.
 
 Each is said in a clause or sentence, and only where nothing in it says otherwise.
 """
@@ -10,7 +9,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from aggregates.event import Span
-from aggregates.reading.sentences import RUNNING, SHELL_ENDS, patterns
+from aggregates.reading.sentences import TYPED, VERBS, patterns
 
 Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
 """Patterns, each asked only of a text that holds one of its words."""
@@ -31,11 +30,12 @@ def told(those: Sayings, text: str) -> Iterator[re.Match[str]]:
 
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
 
-_CLAUSES = re.compile(r"([^.!?;,:\n。！？；，、]+)([.!?;,:\n。！？；，、]*)")
 _WORKS, _WORKS_NOT = sayings("it works"), sayings("it does not work")
-_SAYS = patterns("success")
+_SHORTLY, _SHORT_CHARS = [*_WORKS_NOT, *sayings("it does not work, shortly")], 120
+_SAYS, _WORD = patterns("success"), re.compile(r"[\w']+")
 _SAID_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
-_SAID_FIRST_CHARS = 240
+_SAID_FIRST_CHARS, _FIRST_WORDS = 240, 2
+_DOING = frozenset().union(*VERBS.values()) - VERBS["operate"] - {"get"}
 
 
 def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
@@ -44,12 +44,15 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     Of longer words only the beginning is looked at, and only for what fails.
     """
     text = own[: _SAID_FIRST_CHARS if len(own) > _SAID_CHARS_MAX else None].lower().replace("’", "'")
+    text = _WORD.sub(lambda found: TYPED.get(found[0], found[0]), text)
     if _SAYS["no"].fullmatch(text.strip(" .!,")):
         return "fails"
-    works, fails = asked_of(_WORKS, text), asked_of(_WORKS_NOT, text)
+    asks = _SAYS["wishes"].search(text) or any(word in _DOING for word in text.split()[:_FIRST_WORDS])
+    shortly = len(own) <= _SHORT_CHARS and not asks
+    works, fails = asked_of(_WORKS, text), asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
     said: Literal["works", "fails"] | None = None
     only_if = False
-    for clause, end in _CLAUSES.findall(text) if works or fails else ():
+    for clause, end in _SAYS["clauses"].findall(text) if works or fails else ():
         line = " ".join(_SAYS["like"].sub(" ", clause).split())
         if said == "works" and _SAYS["but"].match(clause):
             said = None
@@ -66,10 +69,15 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     return said if said == "fails" or len(own) <= _SAID_CHARS_MAX else None
 
 
+def thanks_for_something_else(own: str) -> bool:
+    """Thanks for an explanation or for a try say nothing of the work."""
+    return _SAYS["for something else"].search(own[:_SAID_CHARS_MAX].lower()) is not None
+
+
 def _works(line: str, works: Sayings) -> bool:
     """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
     sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(works, line))
-    return sure and not (_SAYS["asks"].search(line) or _SAYS["of a noun"].search(line))
+    return sure and not any(_SAYS[each].search(line) for each in ("for something else", "asks", "of a noun"))
 
 
 # That an answer says of itself that it fails, is not done, or could not be done (scoring.md, 4: a stated failure).
@@ -140,28 +148,3 @@ def _says_done(line: str) -> bool:
         done and any(_FAILS[each].search(line, 0, done.start()) for each in _UNSAY)
     )
     return done is not None and not unsure
-
-
-# Which scripts a prompt calls the check, by the names that it says.
-
-_SAID_CLAUSES = re.compile(r"[.!?;](?=\s)|\n")
-_NAMES_A_CHECK = _FAILS["a check"]
-_RUN = "|".join(f"(?<={re.escape(each)})" for each in RUNNING)
-_SHELL = "|".join(map(re.escape, SHELL_ENDS))
-_SCRIPTS = re.compile(rf"(?:{_RUN}|(?<=[ /`])(?=[\w.-]+(?:{_SHELL})\b)){_FAILS['script'].pattern}")
-_NAMED_MAX = 8
-
-
-def named_checks(own: str) -> list[str]:
-    """The names of scripts in clauses that speak of a check, in lower case: "the check is `sh fail.sh`"."""
-    text = own.lower()
-    if not _runs_a_script(text):
-        return []
-    clauses = (each for each in _SAID_CLAUSES.split(text) if _NAMES_A_CHECK.search(each))
-    return list(dict.fromkeys(name for each in clauses for name in _SCRIPTS.findall(each)))[:_NAMED_MAX]
-
-
-def _runs_a_script(text: str) -> bool:
-    """Whether a clause of it may; mostly none does, and this takes a twentieth of looking at each."""
-    after = (piece for each in RUNNING for piece in text.split(each)[1:])
-    return any(map(text.__contains__, SHELL_ENDS)) or any(map(_FAILS["script"].match, after))

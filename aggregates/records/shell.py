@@ -12,6 +12,7 @@ from pkgutil import get_data
 
 import msgspec
 
+from aggregates.reading.checks import check_names
 from aggregates.records.shell_words import SimpleCommand, simple_commands
 
 _PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
@@ -124,6 +125,8 @@ def _hosting(rest: Words) -> ShellReading:
     words = [word for word in rest if not word.startswith("-")]
     if words[:2] in (["pr", "create"], ["pr", "new"], ["mr", "create"]) or words[:1] == ["pull-request"]:
         return PULL_REQUEST
+    if words[:2] in (["pr", "merge"], ["mr", "merge"]):
+        return COMMIT
     if words[:1] == ["api"]:
         return READ if _NAMES["hosting_sends"].isdisjoint(rest) else CHANGE
     return CHANGE if _NAMES["hosting_reads"].isdisjoint(words[:2]) else READ
@@ -199,18 +202,15 @@ _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash|bat|cmd|js|mjs|php|pl|ps1|py|rb|ts)")
 
 
 @lru_cache(maxsize=2_048)
-def scripts_run(command: str, depth: int = 0) -> tuple[str, ...]:
-    """The names of the script files that a command line runs, in lower case: `sh fail.sh`, `./tools/gate.py`."""
+def checks_run(command: str, depth: int = 0) -> tuple[str, ...]:
+    """The names of what the commands of a line check, or may be called: `sh fail.sh` → `fail.sh`."""
     found: list[str] = []
     for each in simple_commands(command[:COMMAND_CHARACTERS_MAX]):
         words = _without_prefixes(each.words)
         if len(words) > 2 and words[1] in ("-c", "-lc", "-ic"):
-            found += scripts_run(words[2], depth + 1) if depth < _NESTING_MAX else ()
-            continue
-        if words and _program(words[0]) in _NAMES["shells"] | _NAMES["pythons"] | _INTERPRETERS:
-            words = _without_options(words[1:])
-        name = _program(words[0]).lower() if words else ""
-        found += [name] if _SCRIPT.fullmatch(name) else []
+            found += checks_run(words[2], depth + 1) if depth < _NESTING_MAX else ()
+        elif words and _program(words[0]) not in _NAMES["reads"] | {"git"}:
+            found += check_names(words, run=True, check=_read_words(words, depth).check)
     return tuple(dict.fromkeys(found))
 
 

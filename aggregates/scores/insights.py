@@ -16,7 +16,7 @@ import msgspec
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent
 from aggregates.scores.grades import CONFIDENCE, Interval, wilson
-from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, COMMIT, INTERRUPTED, Turn
+from aggregates.turns.turn import API_ERROR, CHECK_OK, COMMIT, INTERRUPTED, Turn, check_fails
 
 TEXT_CHARACTERS_MAX = 4_000  # of one prompt: what it is about is said early
 TOPICS_MAX = 2
@@ -76,8 +76,7 @@ def corrected(turns: Sequence[Turn]) -> bool:
 def had_friction(turns: Sequence[Turn]) -> bool:
     """An API error, a failed last check, a correction or an interruption; what was not observed does not count."""
     marks = "".join(turn.work.marks for turn in turns)
-    check_fails = marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK)
-    return API_ERROR in marks or INTERRUPTED in marks or check_fails or corrected(turns)
+    return API_ERROR in marks or INTERRUPTED in marks or check_fails(marks) or corrected(turns)
 
 
 def times_at_once(spans: Iterable[tuple[str, int, int]]) -> int:

@@ -3,7 +3,7 @@
 Each record of an agent is read once, as an observation without its words; a turn sums up those that belong to it.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
 from operator import add, attrgetter
 from typing import Literal
@@ -14,7 +14,7 @@ import msgspec
 from aggregates.event import Digester, Span, Words, cut
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.shell import read_command, scripts_run
+from aggregates.records.shell import checks_run, read_command
 from aggregates.records.tools import tool_effect
 from aggregates.times import US_PER_SECOND
 
@@ -42,11 +42,17 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     more: tuple[tuple[int, Span, int, int], ...] = ()  # beside that file: digest, path, lines added and removed
     parts: tuple[Parts, ...] = ()  # of that file and of those beside it
     reverted: tuple[Parts, ...] = ()  # what it takes back; none where that is whatever there is
-    scripts: tuple[int, ...] = ()  # keyed digests of the names of the script files that it runs
+    named: tuple[int, ...] = ()  # keyed digests of `check_names`
+    style: bool = False  # whether it checks no more than that
 
-    def checks(self, named: Container[int]) -> bool:
-        """Whether it is a check, by itself or since a prompt calls a script of that name one."""
-        return self.check or any(script in named for script in self.scripts)
+    def checks(self, asked: Collection[int]) -> bool:
+        """Whether it is a check, by itself or since a prompt calls one by that name."""
+        return self.check or any(name in asked for name in self.named)
+
+    def passes(self, asked: Collection[int]) -> bool:
+        """Whether a check succeeded: one that the prompt asked for; where it names none, any of more than style."""
+        right = any(name in asked for name in self.named) if asked else self.check and not self.style
+        return right and self.ok is True
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):
@@ -131,6 +137,7 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
     effect: ToolEffect = "edit" if named == "write" else named
     command, path = cut(words, record.command), cut(words, record.path)
     shell = read_command(command) if effect == "shell" and command is not None else None
+    names = checks_run(command or "") if shell is not None else ()
     flags: tuple[bool, bool, bool, bool] = _NO_FLAGS if shell is None else _SHELL_FLAGS(shell)
     others = [(name, file) for file in record.more_files if (name := cut(words, file.path)) is not None]
     paths = [*([] if path is None else [path]), *(name for name, _ in others)]
@@ -147,7 +154,8 @@ def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
         more=tuple((digester.number(name), file.path, file.lines_added, file.lines_removed) for name, file in others),
         parts=tuple([path_parts(each, digester) for each in paths]),
         reverted=() if shell is None else tuple(path_parts(each, digester) for each in shell.reverted),
-        scripts=() if shell is None else tuple(map(digester.number, scripts_run(command or ""))),
+        named=tuple(map(digester.number, names)),
+        style="lint" in names and {"test", "types", "build"}.isdisjoint(names),
     )
 
 
@@ -164,6 +172,7 @@ def path_parts(path: str, digester: Digester) -> Parts:
 CHANGE = "C"  # a tool that edits or writes files succeeded
 CHECK_OK = "K"  # a test, build, lint or type check succeeded
 CHECK_FAILED = "k"  # … failed
+OTHER_OK = "S"  # a check succeeded that proves little: of style alone, or another than the prompt asked for
 COMMIT = "M"  # a git commit succeeded
 PULL_REQUEST = "P"  # a pull request was opened
 REVERT = "R"  # earlier work was taken back: git revert, checkout, restore, reset, stash
@@ -264,8 +273,8 @@ UNKNOWN_MODEL = "unknown"
 Placed = tuple[int, Observation]
 
 
-def sum_work(placed: Sequence[Placed], checks: Container[int] = ()) -> Work:
-    """`checks`: the scripts that the prompt calls the check."""
+def sum_work(placed: Sequence[Placed], checks: Collection[int] = ()) -> Work:
+    """`checks`: the names of those that the prompt asks for."""
     seen = [(position, each) for position, each in placed if each.kind != "prompt"]
     if not seen:
         return Work()
@@ -296,7 +305,7 @@ def sum_work(placed: Sequence[Placed], checks: Container[int] = ()) -> Work:
 _MARKS = {"request": ANSWERED, "error": API_ERROR, "interruption": INTERRUPTED, "rejection": REJECTED}
 
 
-def _marks_of(observation: Observation, checks: Container[int]) -> str:
+def _marks_of(observation: Observation, checks: Collection[int]) -> str:
     """One shell line may check, commit and open a pull request; an outcome that was not seen proves nothing."""
     tool = observation.tool
     if observation.kind != "tool" or tool is None:
@@ -308,12 +317,18 @@ def _marks_of(observation: Observation, checks: Container[int]) -> str:
     if tool.ok is not True:
         return CHECK_FAILED if tool.checks(checks) and tool.ok is False else ""
     flags = (
-        (tool.checks(checks), CHECK_OK),
+        (tool.passes(checks), CHECK_OK),
+        (tool.check and not tool.passes(checks), OTHER_OK),
         (tool.commit, COMMIT),
         (tool.pull_request, PULL_REQUEST),
         (tool.revert, REVERT),
     )
     return "".join(mark for flag, mark in flags if flag)
+
+
+def check_fails(marks: str) -> bool:
+    """Whether the last check failed."""
+    return marks.rfind(CHECK_FAILED) > max(marks.rfind(CHECK_OK), marks.rfind(OTHER_OK))
 
 
 def taken_back(named: Sequence[tuple[Parts, ...]]) -> tuple[Parts, ...]:

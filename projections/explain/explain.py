@@ -362,9 +362,9 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
 
 
 def _checked(facts: evidence.SubSessionEvidence, *, ok: bool) -> _Shows:
-    """What shows a check: a script that a prompt calls one among them."""
+    """What shows a check: what a prompt calls one among them, and where it passed no other than that."""
     named = {name for turn in facts.turns if turn.prompt is not None for name in turn.prompt.checks}
-    return _tool(lambda tool: tool.checks(named) and tool.ok is ok)
+    return _tool(lambda tool: tool.passes(named) if ok else tool.checks(named) and tool.ok is False)
 
 
 def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:

@@ -48,7 +48,7 @@ GOLDEN = {
     "cost_usd_nano duration_ms status_code sidechain tool prompt response text_digest text lines_added lines_removed "
     "lower_bound upper_bound folder",
     ToolUse: "effect ok mutating check commit pull_request revert input_digest file_digest path lines_added "
-    "lines_removed more parts reverted scripts",
+    "lines_removed more parts reverted named style",
 }
 
 
@@ -125,7 +125,7 @@ def _read_then(row: RetainedReading) -> RetainedReading:
 
 
 def _prompt_then(prompt: PromptReading | None) -> PromptReading | None:
-    return None if prompt is None else msgspec.structs.replace(prompt, shown=(), logits=())
+    return None if prompt is None else msgspec.structs.replace(prompt, shown=(), logits=(), checks=())
 
 
 def test_rows_of_the_first_form_say_what_the_texts_say() -> None:

@@ -109,17 +109,17 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
         response=read_response(answer, _DIGESTER) if answer else None,
         response_position=place if answer else None,
         answered=bool(answer),
-        work=_work(item),
+        work=_work(item, () if prompt is None else prompt.checks),
         opening="clear" if prompt is not None and prompt.clears else None,
     )
 
 
-def _work(item: Item) -> Work:
+def _work(item: Item, checks: Sequence[int]) -> Work:
     """The work of a turn as far as its tools tell, summed as that of a captured turn is."""
     ends: dict[str, RecordKind] = {"response_end": "request", "interrupted": "interruption", "api_error": "error"}
     seen = [_observed(str(written)) for written in item.get("tools") or []]
     seen += [Observation(kind) for name, kind in ends.items() if item.get(name)]
-    work = sum_work([(0, each) for each in seen])
+    work = sum_work([(0, each) for each in seen], checks)
     more = int(item.get("more_tools") or 0)
     calls, unknown = work.tool_calls + more, work.unknown_calls + more
     observed = "tools" in item

@@ -58,10 +58,10 @@ READINGS = {
     "changes": ShellReading(mutating=True),  # a command with side effects, or one that nobody knows
     "checks": ShellReading(check=True),
     "builds": ShellReading(check=True, mutating=True),  # linters that repair, too
+    "commits": ShellReading(mutating=True, commit=True),
     "reverts": ShellReading(mutating=True, revert=True),
 }
-COMMITS = ShellReading(mutating=True, commit=True)
-PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
+COMMITS, PULL_REQUEST = READINGS["commits"], ShellReading(mutating=True, pull_request=True)
 MESSAGE = "Fix; rm -rf /tmp\n\nCo-Authored-By: A <a@example.test>"
 
 
