@@ -108,7 +108,7 @@ COURSE_MAX = 100
 TICKS_MAX = 12  # of one turn, the last ones: they decide
 TURN_SECONDS_MAX = 3_600  # a turn that took longer is drawn as one that took this
 _TURN_WIDTH_MIN = 6  # so that the shortest one can be seen, and touched; what is left is shared by time
-_COURSE_HEIGHT, _BARS_TOP, _GAP_SHARE = 40, 20, 0.12
+_COURSE_HEIGHT, _BARS_TOP, _GAP_SHARE, _GAP_MAX = 40, 20, 0.12, 2  # a wider gap would look like idle time
 _TICKS = {"passed": (8, 17), "failed": (0, 17), "commit": (9, 9)}
 _TICK_OF = {
     "check passed": "passed",
@@ -138,7 +138,7 @@ def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
 def _turn(turn: TurnMarks, ticks: Sequence[str], href: str, left: float, width: float, zone: tzinfo) -> Markup:
     about = f"Turn {turn.number}, {clock(turn.started_at, zone)}, {duration(turn.duration_seconds)}"
     about = ", ".join([about, *dict.fromkeys(ticks), *([] if turn.is_answered else ["no answer seen"])])
-    gap, bar_height = width * _GAP_SHARE, _COURSE_HEIGHT - _BARS_TOP
+    gap, bar_height = min(width * _GAP_SHARE, _GAP_MAX), _COURSE_HEIGHT - _BARS_TOP
     drawn = [
         _rect("hit", left, 0, width, _COURSE_HEIGHT),
         _rect("priced", left + gap / 2, _BARS_TOP, width - gap, bar_height),

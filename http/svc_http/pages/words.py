@@ -127,9 +127,9 @@ def day(at: int | str | None, zone: tzinfo, this_year: int | None = None) -> str
     return UNKNOWN if at is None else day_of(local(at, zone), this_year)
 
 
-def date(text: str | None) -> str:
+def date(text: str | None, this_year: int | None = None) -> str:
     """A bare date, as in 14 February 2026."""
-    return UNKNOWN if text is None else day(f"{text}T00:00:00+00:00", UTC)
+    return UNKNOWN if text is None else day(f"{text}T00:00:00+00:00", UTC, this_year)
 
 
 def short_day(at: int | str, zone: tzinfo, this_year: int | None = None) -> str:
@@ -205,7 +205,7 @@ _HABIT = re.compile(r"\b(?:" + "|".join(HABITS) + r")\b")
 def plainly(text: str, zone: tzinfo) -> str:
     """A sentence of the API with its times and names as a person reads them."""
     timed = _TIME.sub(lambda found: moment(found[0], zone), text)
-    return _HABIT.sub(lambda found: f"“{HABITS[found[0]]}”", timed)
+    return re.sub(r"(?<=\d)%", "\u00a0%", _HABIT.sub(lambda found: f"“{HABITS[found[0]]}”", timed))
 
 
 def reason_of(what: str, habit: str) -> str:
