@@ -135,7 +135,7 @@ def _came_from() -> str:
 
 
 def rate(of: Tally) -> str:
-    return words.rate_told(of.crushed, of.decided, of.undecided, of.interval())
+    return words.rate_told(of.crushed, of.decided, of.undecided, of.interval()).replace(" %", "\u00a0%")
 
 
 # --- files ------------------------------------------------------------------------------------------------------
