@@ -254,6 +254,10 @@ async def test_a_report_says_where_it_is_cut_and_what_its_words_mean(house: Work
     assert "July 2026 How" in told
     assert "The newest 20 of 21 goals" in told
     assert b'<a href="/goals?from=2026-07-01&amp;to=2026-07-31">All 21 goals</a>' in answer.body
+    await press(api, "/settings/profile", timezone="America/Los_Angeles", language="en")  # it keeps the days of then
+    assert "July 2026 How" in words_of(moved := await api.get(at))
+    assert b"from=2026-07-01" in moved.body
+    await press(api, "/settings/profile", timezone="Europe/Berlin", language="en")
     assert "At work leaves out breaks of more than 5 minutes" in told
     assert f"{tokens['total']['output_tokens']} out," in told
     empty, going_on = [

@@ -62,6 +62,7 @@ def environment() -> jinja2.Environment:
         **words.FILTERS,
         "cut": cut,
         "coded": coded,
+        "slashed": lambda path: Markup("/<wbr>").join(path.split("/")),  # so that no line ends within a name
         "likely": words.spread,
         "rate": rate,
         "habit_bar": charts.habit,

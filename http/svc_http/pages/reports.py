@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from quart import Response
 
@@ -26,7 +26,7 @@ from svc_http.routing import Routes
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
-PAGE_ROWS, ROWS_SHOWN = 50, 20
+PAGE_ROWS, ROWS_SHOWN, ROWS_OF_NEWEST = 50, 20, 5
 routes = Routes()
 
 
@@ -37,9 +37,9 @@ class Section(dict[str, Any]):
         return Section()
 
 
-def title_of(of: rows.ReportListed, zone: tzinfo) -> str:
-    """As in "Week of 16 November 2026 to 22 November 2026", "November 2026 so far"."""
-    first, last = _bounds(of.meta)
+def title_of(of: rows.ReportListed) -> str:
+    """As in "Week of 16 November 2026 to 22 November 2026", "November 2026 so far"; in the zone that it was made in."""
+    (first, last), zone = _bounds(of.meta), ZoneInfo(of.meta.timezone)
     titles = {
         "daily": day(first, zone),
         "weekly": f"Week of {day(first, zone)} to {day(last, zone)}",
@@ -63,7 +63,7 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
         400 if refused else 200,
         refused=refused,
         newest=read,
-        **({} if read is None else await _shown(call, read)),
+        **({} if read is None else _shown(read, ROWS_OF_NEWEST)),
         listed=listed[:PAGE_ROWS],
         more=len(listed) > PAGE_ROWS,
         number=number,
@@ -93,23 +93,23 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
     return await call.show(
         "reflection/report.html",
-        title=title_of(read, call.own_zone),
+        title=title_of(read),
         state=SAID.report_states[read.status],
         unfinished=read.status in UNFINISHED,
         notices=await _told(call, report_id),
-        **await _shown(call, read),
+        **_shown(read, ROWS_SHOWN),
     )
 
 
-async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
-    """What a report says, with its drawings."""
+def _shown(read: rows.ReportRecord, rows_max: int) -> dict[str, Any]:
+    """What a report says, with its drawings; of goals and files so many."""
     # There are no sections where it is not made yet, or its words have been forgotten.
     shown: Section = Section() if read.sections is None else json.loads(bytes(read.sections), object_hook=Section)
     score = shown["score"]
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
     sentence = rate_told(reached, decided, undecided, interval)
-    first, last = (local(at_us, call.own_zone).date() for at_us in _bounds(read.meta))
+    first, last = (local(at_us, ZoneInfo(read.meta.timezone)).date() for at_us in _bounds(read.meta))
     edited = [each for each in shown["files"]["items"] or () if each["edits"]]
     return {
         "report": read,
@@ -119,19 +119,19 @@ async def _shown(call: BySignIn, read: rows.ReportRecord) -> dict[str, Any]:
         "outcome_bar": charts.share(
             sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
         ),
-        "tasks": _goals(shown),
+        "tasks": _goals(shown, rows_max),
         "days": urlencode({"from": first, "to": last}),
-        "files": edited[:ROWS_SHOWN],
-        "more_files": len(edited) > ROWS_SHOWN,
+        "files": edited[:rows_max],
+        "more_files": len(edited) > rows_max,
     }
 
 
-def _goals(shown: Section) -> list[Section]:
+def _goals(shown: Section, rows_max: int) -> list[Section]:
     """With how long each was worked on; an old report does not tell how each came out."""
     told = {each["score_v3_sub_session_id"]: each for each in shown["goals"]["goals"] or ()}
     return [
         Section({**each, **told.get(each["subSessionId"], {})})
-        for each in (shown["taskTime"]["items"] or ())[:ROWS_SHOWN]
+        for each in (shown["taskTime"]["items"] or ())[:rows_max]
     ]
 
 
