@@ -278,7 +278,7 @@ def sum_work(placed: Sequence[Placed], checks: Collection[int] = ()) -> Work:
     seen = [(position, each) for position, each in placed if each.kind != "prompt"]
     if not seen:
         return Work()
-    marks = "".join(_marks_of(each, checks) for _, each in seen)
+    marks = "".join(marks_of(each, checks) for _, each in seen)
     tools = [each.tool for _, each in seen if each.tool is not None]
     done = [tool for tool in tools if tool.ok is not False]
     taken = [tool.reverted for tool in tools if tool.revert and tool.ok is True]
@@ -305,7 +305,7 @@ def sum_work(placed: Sequence[Placed], checks: Collection[int] = ()) -> Work:
 _MARKS = {"request": ANSWERED, "error": API_ERROR, "interruption": INTERRUPTED, "rejection": REJECTED}
 
 
-def _marks_of(observation: Observation, checks: Collection[int]) -> str:
+def marks_of(observation: Observation, checks: Collection[int]) -> str:
     """One shell line may check, commit and open a pull request; an outcome that was not seen proves nothing."""
     tool = observation.tool
     if observation.kind != "tool" or tool is None:

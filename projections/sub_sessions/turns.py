@@ -1,7 +1,6 @@
 """The turns of a goal: what was asked, answered and done in each, and what it took."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -9,7 +8,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.ids import plain
 from aggregates.times import UNTIMED_US, US_PER_SECOND, iso
-from aggregates.turns.turn import FileWork, Turn
+from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, COMMIT, MARKS_MAX, OTHER_OK, FileWork, Turn, marks_of
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import prompt_id, response_ref, seen_in
 from projections.reader import Reader, TextRef
@@ -43,7 +42,7 @@ class TurnMarks(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str
     duration_seconds: float | None  # None where no times were told
     cost_usd: float | None  # None where a request has no price, or none was seen
-    marks: list[str]  # what happened in it, in order; of the same in a row one
+    marks: list[str]  # what happened in it, in order; in the course, of the same in a row one
     is_answered: bool
 
 
@@ -117,23 +116,20 @@ def _in_short(number: int, judged: JudgedTurn) -> dict[str, Any]:
         "ended_at": iso(turn.last_activity_us),
         "duration_seconds": None if 0 < took_us < UNTIMED_US else took_us / US_PER_SECOND,
         "cost_usd": used(judged.body.usage).cost_usd,
-        "marks": [MARKS["told"][mark] for mark in turn.work.marks if mark in MARKS["told"]],
+        "marks": _told(turn.work.marks),
         "is_answered": turn.answered,
     }
 
 
-class _Calls(NamedTuple):
-    calls: Sequence[PlacedObservation]
-    checks_passed: int
-    checks_failed: int
-    commits: int
+def _told(marks: str) -> list[str]:
+    return [MARKS["told"][each] for each in marks if each in MARKS["told"]]
 
 
 def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
-    turn, work, found = judged.turn, judged.turn.work, _calls(reader, judged.turn)
+    turn, work, (calls, marks) = judged.turn, judged.turn.work, _calls(reader, judged.turn)
     files = sorted(work.files, key=lambda each: (-each.edits, -each.lines_added, each.digest))[:FILES_MAX]
     paths = [TextRef(each.position, "words", each.path) for each in files]
-    told, prompt, response = found.calls[:TOOLS_MAX], judged.body.prompt, response_ref(reader.db, turn)
+    told, prompt, response = calls[:TOOLS_MAX], judged.body.prompt, response_ref(reader.db, turn)
     targets = [_target(each) for each in told]
     texts = reader.texts([prompt, response, *paths, *targets])
     records = reader.calls((each.position, each.record_id) for each in told)
@@ -149,7 +145,7 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
         )
         tools.append(call)
     return GoalTurn(
-        **_in_short(number, judged),
+        **_in_short(number, judged) | {"marks": _told(marks)[-MARKS_MAX:]},
         prompt_id=prompt_id(turn),
         prompt_text=None if prompt is None else texts[prompt],
         response_text=None if response is None else texts[response],
@@ -162,24 +158,22 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
         lines_removed=work.lines_removed,
         files=[_file(texts[path], each) for path, each in zip(paths, files, strict=True)],
         files_not_shown=len(work.files) - len(files),
-        checks_passed=found.checks_passed,
-        checks_failed=found.checks_failed,
-        commits=found.commits,
+        checks_passed=marks.count(CHECK_OK) + marks.count(OTHER_OK),
+        checks_failed=marks.count(CHECK_FAILED),
+        commits=marks.count(COMMIT),
         tool_calls=work.tool_calls,
         failed_tool_calls=work.tool_errors,
         tools=tools,
-        tools_not_shown=len(found.calls) - len(tools),
+        tools_not_shown=len(calls) - len(tools),
     )
 
 
-def _calls(reader: Reader, turn: Turn) -> _Calls:
-    """What was called in it, in time order, and what came of its checks."""
-    seen = [each for each in seen_in(reader.db, turn) if each.observation.kind in ("tool", "rejection")]
-    scripts = () if turn.prompt is None else turn.prompt.checks
-    tools = [each.observation.tool for each in seen if each.observation.tool is not None]
-    checks = [tool.ok for tool in tools if tool.effect != "edit" and tool.checks(scripts)]
-    commits = sum(tool.commit and tool.ok is True for tool in tools)
-    return _Calls(seen, checks.count(True), checks.count(False), commits)
+def _calls(reader: Reader, turn: Turn) -> tuple[list[PlacedObservation], str]:
+    """What was called in it, in time order, and every mark of what came of it."""
+    seen = seen_in(reader.db, turn)
+    asked = () if turn.prompt is None else turn.prompt.checks
+    calls = [each for each in seen if each.observation.kind in ("tool", "rejection")]
+    return calls, "".join(marks_of(each.observation, asked) for each in seen)
 
 
 def _target(called: PlacedObservation) -> TextRef | None:

@@ -285,14 +285,19 @@ def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -
     assert (drawn.count('<line class="failed"'), drawn.count('<line class="passed"')) == (2, 1)
 
 
-async def test_no_time_is_made_up_for_a_turn_that_is_told_without_times(house: House, api: Caller) -> None:
+async def test_every_check_is_a_tick_and_no_time_is_made_up_for_a_turn_without_times(house: House, api: Caller) -> None:
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US - DAY
     asked = log.prompt("s", ASK, log.now_us)
-    log.records("s", edit(log.now_us + 2), shell(log.now_us + 3, "pytest -q"))
+    checks = [
+        shell(log.now_us + at, each) for at, each in enumerate(("pytest -q", "pytest", "mypy", "ruff check ."), 3)
+    ]
+    log.records("s", edit(log.now_us + 2), *checks, shell(log.now_us + 9, "pytest", ok=False))
     house.has_seen(log)
     house.passes(NOW_US)
     page = html_of(await api.get(f"/goals/{asked}"))
+    assert "5 checks, 1 failed" in page
+    assert (page.count('<line class="passed"'), page.count('<line class="failed"')) == (4, 1)
     assert re.search(r"Turn 1, [\d:]+, –", page)
     assert "0 s<" not in page
 

@@ -1,5 +1,6 @@
 """Small drawings as inline SVG; the table beside each holds the same figures."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
@@ -111,15 +112,16 @@ _TURN_WIDTH_MIN = 6  # so that the shortest one can be seen, and touched; what i
 _COURSE_HEIGHT, _BARS_TOP, _GAP_SHARE, _GAP_MAX = 40, 20, 0.12, 2  # a wider gap would look like idle time
 _TICKS = {"passed": (8, 17), "failed": (0, 17), "commit": (9, 9)}
 _TICK_OF = {
-    "check passed": "passed",
+    **dict.fromkeys(("check passed", "lesser check passed"), "passed"),
     **dict.fromkeys(("check failed", "error", "interrupted", "refused", "taken back"), "failed"),
     **dict.fromkeys(("commit", "pull request"), "commit"),
 }
 
 
 def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
-    """Each bar as wide as its turn took. `href`: where the turn of a number is."""
-    turns = told.course[:COURSE_MAX]
+    """Each bar as wide as its turn took; a turn of this page with every mark. `href`: where the turn of a number is."""
+    whole = {each.number: each for each in told.turns}
+    turns = [whole.get(each.number, each) for each in told.course[:COURSE_MAX]]
     took = [min(each.duration_seconds or 1, TURN_SECONDS_MAX) for each in turns]
     least = min(_TURN_WIDTH_MIN, WIDTH / (2 * len(turns)))
     drawn, kinds, x = list[Markup](), set[str](), 0.0
@@ -137,7 +139,8 @@ def course(told: GoalTurns, href: Callable[[int], str], zone: tzinfo) -> Course:
 
 def _turn(turn: TurnMarks, ticks: Sequence[str], href: str, left: float, width: float, zone: tzinfo) -> Markup:
     about = f"Turn {turn.number}, {clock(turn.started_at, zone)}, {duration(turn.duration_seconds)}"
-    about = ", ".join([about, *dict.fromkeys(ticks), *([] if turn.is_answered else ["no answer seen"])])
+    marks = (f"{mark} × {times}" if times > 1 else mark for mark, times in Counter(ticks).items())
+    about = ", ".join([about, *marks, *([] if turn.is_answered else ["no answer seen"])])
     gap, bar_height = min(width * _GAP_SHARE, _GAP_MAX), _COURSE_HEIGHT - _BARS_TOP
     drawn = [
         _rect("hit", left, 0, width, _COURSE_HEIGHT),
