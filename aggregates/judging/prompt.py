@@ -88,7 +88,7 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
-_AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
+AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
 _WORK_ON_CHECKS = re.compile(r"\W*(?:fix|rename|refactor|move|delete|remove|rewrite|clean)\b")
 _UNSURE = "nobody can tell: what was found may be enough or not"
 
@@ -119,7 +119,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         if each.value is None:
             found[name] = Evidence(_UNSURE, None if span is None else position, span)
         elif each.value:
-            found[name] = Evidence(_AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
+            found[name] = Evidence(AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
         elif (nearest := HABIT_WORDS[name].nearest) is None or (span is None and not shown.foreign):
             found[name] = Evidence(HABIT_WORDS[name].missed)
         elif span is None:
@@ -155,7 +155,7 @@ def first_sentence(text: str) -> str:
     title, summary = title_and_summary(split_pasted(text))
     if len(_PRINTED.findall(text, 0, summary.end + _PRINTED_CHARS)) > 1:
         return ""
-    said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]
+    said = text[title.start : max(title.end, cut_end(text, title.start, summary.end, 2 * SAID_CHARACTERS_MAX))]
     line = plain(" ".join(said.split()))
     first = line[: cut_end(line, 0, len(line), SAID_CHARACTERS_MAX)]
     stop = _SENTENCE_END.search(first, _SENTENCE_MIN)

@@ -232,8 +232,10 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     status: verdicts.JudgeStatus = next((status for status in order if status in statuses), "skipped")
     latest = next((each.standing.chances for each in reversed(prompts) if each.rubric.status == "ok"), ())
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
-    opening = next((each.rubric.intent for each in prompts if each.rubric.status == "ok"), None)
-    by_later = concluded.said.intent is None and opening != concluded.judged_intent
+    kinds, judged = [each.rubric.intent for each in prompts if each.rubric.status == "ok"], concluded.judged_intent
+    # Of a plan that a later prompt has carried out nobody can tell: it is a plan in 6 of 20.
+    carried_out = judged == "plan" and not verdicts.CHANGE_INTENTS.isdisjoint(kinds)
+    told = verdicts.kind_told(concluded.standing.chances, by_later=kinds[:1] != [judged] and not concluded.said.intent)
     return Detail(
         **{name: getattr(concluded, name) for name in _AS_CONCLUDED},
         first_title=text_of(first, "title"),
@@ -246,7 +248,7 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         latest_score=verdicts.expected_score(latest),
         judge_reason=reason if status == "unclassified" else None,
         estimate=estimate(concluded.standing.chances),
-        kind_told=verdicts.kind_told(concluded.standing.chances, by_later=by_later),
+        kind_told=None if carried_out and not concluded.said.intent else told,
     )
 
 

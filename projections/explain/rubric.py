@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from aggregates.judging.prompt import how_to_earn, in_these_words, rests_on_words, rubric_evidence
+from aggregates.judging.prompt import AS_A_WHOLE, how_to_earn, in_these_words, rests_on_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
@@ -161,8 +161,13 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
     if earning:
         early = _within(FIRST, earning)
         # Words of a prompt of the goal's own kind show most.
-        alike = [place for place in early if rubrics[place].intent == intent] or early
+        akin = [of for of in verdicts.KIND_GROUPS.values() if intent in of]
+        near = [place for place in early if any(rubrics[place].intent in of for of in akin)]
+        alike = [place for place in near if rubrics[place].intent == intent] or near or early
         nearest = telling(alike if rests_on_words(name) else _within(turns, alike))
+        # A question in between does not say what the whole is for.
+        if name == "goal_explicit" and not near and (nearest.quote or "").endswith("?"):
+            nearest = msgspec.structs.replace(nearest, likely="likely", quote=None, span=None, what=AS_A_WHOLE)
     else:
         early = _within(FIRST, asked)
         doubtful = next((place for place in early if name in rubrics[place].unsure), None)

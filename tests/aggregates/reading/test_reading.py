@@ -12,7 +12,7 @@ from aggregates.reading.reading import read_prompt, read_response, told_done
 from aggregates.reading.readings import TOKENS_MAX
 from aggregates.reading.statements import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
-from tests.support.tables import each_of
+from tests.support.tables import each_of, lines_of
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
 
@@ -72,38 +72,10 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
     assert read_prompt(text, DIGESTER).navigational == why
 
 
-@each_of(
-    [
-        ("/heavy /forge I would like to add an option to the parser", "add an option to the parser"),
-        ("/security:review all of phase 14", "/security:review all of phase 14"),
-        ("/do:quick rename the label of the button", "rename the label of the button"),
-        ("@docs/plan.md:1-20\n\nMake the second step a step of its own", "Make the second step a step of its own"),
-        ("@src/a.py @src/b.py both of these read the file twice", "both of these read the file twice"),
-        ("#terminalSelection fix the error in the parser", "fix the error in the parser"),
-        ("Can you please check how the parser loads a file?", "check how the parser loads a file?"),
-        (
-            "When running:\n$ parse a.txt\nI would expect that it tells the number of lines",
-            "I would expect that it tells the number of lines",
-        ),
-        ("Great. Now add a chart to the report", "add a chart to the report"),
-        ("It's working now, thanks!\n\nThe login is slow on mobile", "The login is slow on mobile"),
-        ("[Image #1] Make both buttons wider", "Make both buttons wider"),
-        ("Yes that's exactly what I do. Let's list more keys. I liked one.", "list more keys. I liked one."),
-        ("Okapi files are not read", "Okapi files are not read"),
-        ("High Severity\n\nThe parser reads each file twice", "The parser reads each file twice"),
-        ("Implement the following plan:\n\n# Move the parser out\n\nSteps follow.", "Move the parser out"),
-        (
-            "Rename every function of the parser module that begins with an underscore",
-            "Rename every function of the parser module that begins with",
-        ),
-        (
-            "investigate [https://example.com/discussions/1061/more](https://example.com/discussions/1061/more)",
-            "investigate [https://example.com/discussions/1061/more]",
-        ),
-    ]
-)
-def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str) -> None:
+@each_of(lines_of(Path(__file__).with_name("titles.txt")))
+def test_a_title_leaves_out_how_a_person_begins_to_ask(section: str, line: str) -> None:
     """Commands, pictures and thanks, unless nothing follows; a line is cut between words, and through no link."""
+    text, _, title = line.partition(" => ")
     assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
 
 
@@ -111,7 +83,7 @@ def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str) ->
     [
         ("that is wrong, the first one comes last", True),
         ("stop, the lock goes first", True),
-        ("can you fix the branch? I merged it and maybe I resolved the conflict in a wrong way", False),
+        ("can you fix the branch? I merged it and maybe I resolved the conflict wrong", False),
         ("add a test that the name of a wrong agent is printed", False),
         ("it is not the full file, when do we stop to count the lines then?", False),
     ]

@@ -296,6 +296,30 @@ async def test_a_habit_that_was_asked_of_no_prompt(house: House, api: Caller) ->
 # --- the outcome, and what nobody saw -----------------------------------------------------------------------------
 
 
+async def test_a_question_in_between_is_no_goal_of_a_fix(house: House, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    first = log.prompt("a", "The parser crashes on an empty file", MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + MINUTE))
+    later = log.prompt("a", "is the old parser used anywhere now?", MONDAY + 2 * MINUTE)
+    log.answers_prompt("a", first, "bug_fix", earned=("context_sufficient",))
+    log.answers_prompt("a", later, "question", earned=("goal_explicit",))
+    rubric = (await of(house, api, log))["rubric"]
+    goal = rubric["booleans"]["goal_explicit"]
+    assert (goal["earned"], goal["likely"], goal["quote"], rubric["kind_told"]) == (True, "likely", None, "bug_fix")
+    assert rubric["text"][1] == "Surely shown: context_sufficient."
+
+
+async def test_of_a_plan_that_was_carried_out_no_kind_is_told(house: House, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    plan = log.prompt("a", "Which design of a cache fits the parser best?", MONDAY)
+    log.answers_prompt("a", plan, "plan", earned=("goal_explicit",))
+    log.answers_prompt(
+        "a", log.prompt("a", "Then build the cache", MONDAY + HOUR), "feature", earned=("goal_explicit",)
+    )
+    log.records("a", request(MONDAY + HOUR), edit(MONDAY + HOUR + MINUTE))
+    assert (await of(house, api, log))["rubric"]["kind_told"] is None
+
+
 async def test_nothing_for_it_is_no_balance(house: House, api: Caller) -> None:
     """What speaks against it stands alone, with the agent's own last words."""
     log = Log(ANA_SCOPE)
