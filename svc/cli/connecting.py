@@ -321,7 +321,7 @@ def doctor(as_json: bool) -> None:
     console = Shown(highlight=False, quiet=as_json)
     looks = [(each.name, each.url, examine(each)) for each in known]
     if (archive := default_file()).exists():
-        looks.append(("agentsview", str(archive), iter([_last_read(archive)])))
+        looks.append(("agentsview", str(archive), iter([_last_read(archive, known[0].url)])))
     examined: list[tuple[str, str, list[Finding]]] = []
     for name, place, findings in looks:
         console.print(f"[bold]{name}[/bold], {place}", soft_wrap=True)
@@ -338,13 +338,13 @@ def doctor(as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _last_read(archive: Path) -> Finding:
+def _last_read(archive: Path, url: str) -> Finding:
     try:
         read_us = int(connections.archive_read().stat().st_mtime * 1_000_000)
     except OSError:
         others = ", ".join(agents_only_in(archive)) or "no agent that svc does not hear itself"
         text = f"AgentsView's sessions were never read from here; they are of {others}"
-        return Finding("agentsview", "warning", text, "svc import agentsview")
+        return Finding("agentsview", "warning", text, f"svc import agentsview --url {url}")
     return Finding("agentsview", "ok", f"AgentsView's sessions were last read at {iso(read_us)}")
 
 

@@ -34,7 +34,7 @@ from svc.importing.lines import fitted
 
 CLAUDE_CODE = "claude-code"
 READ_ITSELF = (CLAUDE_CODE, "codex", "gemini", "copilot")
-HEARD = (*READ_ITSELF, "opencode")
+HEARD = (*READ_ITSELF, "opencode", "visualstudio-copilot")
 _NO_OTHERS = re.compile(r"[\w-]{16,}")  # a name that no other machine gives to a session
 _BUSY_SECONDS = 10.0
 _PARENTS_MAX = 8

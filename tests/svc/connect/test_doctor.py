@@ -1,8 +1,10 @@
 """What `svc doctor` concludes, and once with the real program and a real server."""
 
 import json
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +17,7 @@ from aggregates.times import parse_instant
 from svc.cli import main
 from svc.connect import doctor
 from svc.connect.changes import Refused
-from svc.connect.connections import NotAnswered, Server, StoredConnection, known_key, stored
+from svc.connect.connections import NotAnswered, Server, StoredConnection, known_key, note_archive_read, stored
 from svc.connect.doctor import background_codex_since, examine, round_trip, run_hook
 from svc.outward import Answer
 from tests.support.listening import Handler, closed, listening
@@ -283,3 +285,19 @@ def test_without_its_library_no_server_of_mcp_is_written(home: Path, monkeypatch
     monkeypatch.setattr("svc.cli.connecting.find_spec", lambda _name: None)
     done = CliRunner().invoke(main, ["connect", "codex", "--url", URL, "--key", KEY, "--offline", "--mcp"])
     assert (done.exit_code, "needs an extra" in done.output, list(home.iterdir())) == (1, True, [])
+
+
+def test_an_archive_of_agentsview_is_offered_and_its_last_reading_told(home: Path) -> None:
+    """It names agents that svc cannot hear otherwise; who sends to a server is told to name it."""
+    (home / ".agentsview").mkdir()
+    with closing(sqlite3.connect(home / ".agentsview" / "sessions.db")) as db:
+        db.executescript((Path(__file__).parents[1] / "importing" / "agentsview.sql").read_text())
+
+    def said(*arguments: str) -> str:
+        return CliRunner().invoke(main, arguments).output
+
+    offer = said("connect", "claude-code", "--url", URL, "--key", KEY, "--offline")
+    assert f"sessions of cursor, goose, pi, too: svc import agentsview --url {URL} --watch" in offer
+    assert f"they are of cursor, goose, pi\n    → svc import agentsview --url {URL}" in said("doctor")
+    note_archive_read()
+    assert "AgentsView's sessions were last read at 20" in said("doctor")

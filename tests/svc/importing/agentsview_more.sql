@@ -2,7 +2,8 @@
 -- [told]
 INSERT INTO sessions (id, project, machine, agent, started_at) VALUES
 ('copilot:c8', 'shop', 'm1', 'copilot', '2026-03-02T10:00:00Z'), ('gemini:g1', 'shop', 'm1', 'gemini', NULL),
-('11111111-2222-4333-8444-555555555555', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z'), ('aider:r1', 'shop', 'm1', 'aider', NULL);
+('11111111-2222-4333-8444-555555555555', 'shop', 'm1', 'claude', '2026-03-02T10:00:00Z'), ('aider:r1', 'shop', 'm1', 'aider', NULL),
+('visualstudio-copilot:4a8f', 'shop', 'm1', 'visualstudio-copilot', '2026-03-02T10:00:00Z');
 INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_usage, source_uuid) VALUES
 (920, 'copilot:c8', 0, 'user', 'delegate it', '2026-03-02T10:00:10Z', '', ''),
 (921, 'copilot:c8', 1, 'assistant', '[Task: task]', '2026-03-02T10:00:13Z', '', ''),
@@ -12,6 +13,7 @@ INSERT INTO messages (id, session_id, ordinal, role, content, timestamp, token_u
     '{"input_tokens":1,"cache_read_input_tokens":900,"output_tokens":50}', ''),
 (932, 'gemini:g1', 2, 'assistant', 'Cut.', '2026-03-02T10:00:13Z', '{"input_tokens":0,"output_tokens":0}', ''),
 (940, '11111111-2222-4333-8444-555555555555', 0, 'user', 'go', '2026-03-02T10:00:00Z', '', 'u1'),
+(960, 'visualstudio-copilot:4a8f', 0, 'assistant', '[Bash: run_build]', '2026-03-02T10:00:10Z', '', ''),
 (941, '11111111-2222-4333-8444-555555555555', 1, 'user', 'and a test', '2026-03-02T10:00:08Z', '', '');
 INSERT INTO messages (id, session_id, ordinal, role, content, source_subtype) VALUES
 (950, 'aider:r1', 0, 'assistant', 'Aider v0.86.1', 'tool_result'), (951, 'aider:r1', 1, 'user', 'add a flag', ''),

@@ -23,11 +23,15 @@ from tests.support.imported import NEXT_DAY_US, Actor, destination_of, prompts, 
 from tests.support.rollouts import PATCH, THREAD, meta, turn, write
 
 SQL = (Path(__file__).parent / "agentsview.sql").read_text()
-_MORE = re.split(r"^-- \[(.+)\]\n", (Path(__file__).parent / "agentsview_more.sql").read_text(), flags=re.MULTILINE)
-MORE = dict(zip(_MORE[1::2], _MORE[2::2], strict=True))
+
+
+def _parts(name: str) -> dict[str, str]:
+    parts = re.split(r"^-- \[(.+)\]\n", (Path(__file__).parent / name).read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+MORE, TOLD = _parts("agentsview_more.sql"), _parts("agentsview.txt")
 QUIET = 1 << 62
-PI = "pi:0199aaaa-0000-7000-8000-000000000001"
-CLAUDE = "c1a0de00-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
@@ -65,57 +69,11 @@ async def imported(archive: Archive, actor: Actor, agent: str | None = None, *, 
     return created
 
 
-@pytest.mark.parametrize(
-    ("agent", "sessions", "told"),
-    [
-        (
-            "pi",
-            [PI, PI[:-1] + "2"],
-            [
-                "Round the totals in src/cart.py; pytest must pass. (agentsview:pi:a1:2026-11-23T09:00:05Z) | "
-                "40+2300 > 120 | p1 edit True None 2 for None | p2 bash False None None for None | 25+None > 40 | "
-                "= 'Rounded; the tests pass.' | …",
-                "Write a docstring for total. (agentsview:pi:c1:2026-11-23T10:00:00Z) | interruption | …",
-            ],
-        ),
-        (
-            "cursor",
-            ["cursor:33334444-0000-4000-8000-0000000000cc"],
-            [
-                "Add a --json flag (agentsview:cursor:33334444-0000-4000-8000-0000000000cc:0) | None+None > None | "
-                "agentsview:cursor:33334444-0000-4000-8000-0000000000cc:1:0 StrReplace None None None for None | "
-                "None+None > None | = 'It is there.' | …"
-            ],
-        ),
-        (
-            "opencode",
-            ["ses_one", "ses_one"],
-            [
-                "Rename it (agentsview:opencode:msg_1:2026-11-23T12:00:00Z) | 300+None > 40 | o1 bash None 3000 None "
-                "for None | o2 edit True 5000 None for None | o3 edit False 6000 None for None | …",
-                "300+None > 40 | …",
-            ],
-        ),
-        (
-            "goose",
-            ["goose:20261123_1@m1", "goose:20261123_2@m1", "goose:20261123_2@m1"],
-            [
-                "Add /healthz (agentsview:goose:20261123_1:0) | $0.014 | = 'It is there.' | …",
-                "session_start subagent",
-                "None+None > None | …",
-            ],
-        ),
-        (
-            "claude-code",
-            [CLAUDE],
-            ["Fix the login | 7+None > None | t1 Bash True None None | rejection Bash | = 'Fixed.' | …"],
-        ),
-    ],
-)
-def test_a_session_is_read(file: Path, agent: str, sessions: list[str], told: list[str]) -> None:
+@pytest.mark.parametrize("agent", TOLD)
+def test_a_session_is_read(file: Path, agent: str) -> None:
     """A sub-agent's is its parent's; what a fork repeats is told once; of no person there is no prompt."""
-    found = [(each.agent_session_id, line) for each in read(Archive(file), agent) if (line := shown(each, tokens=True))]
-    assert found == list(zip(sessions, told, strict=True))
+    found = ((each.agent_session_id, shown(each, tokens=True)) for each in read(Archive(file), agent))
+    assert [f"{session} => {told}" for session, told in found if told] == TOLD[agent].splitlines()
 
 
 def test_what_is_told_of_calls_and_of_those_who_work_for_others(file: Path) -> None:
@@ -232,6 +190,11 @@ async def test_sums_of_a_whole_session_count_once(file: Path, at_once: bool) -> 
     assert db.execute("SELECT sum(input_tokens) FROM requests WHERE superseded = 0").fetchone() == (2003,)
     assert [draft.record.input_tokens for draft in drafts(read(Archive(file), "copilot"), "request")] == [2003]
     assert [draft.record.ok for draft in drafts(read(Archive(file), "copilot"), "tool")] == [False]
+
+
+def test_a_session_of_visual_studio_is_called_as_its_traces_call_it(file: Path) -> None:
+    changed(file, MORE["told"])
+    assert {each.agent_session_id for each in read(Archive(file), "visualstudio-copilot")} == {"4a8f"}
 
 
 def test_what_aider_prints_is_no_answer_and_no_request(file: Path) -> None:
