@@ -180,5 +180,6 @@ def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str,
         axis.append(Markup('<span class="{}">{}</span>').format(kind, said))
     base = _line("base", 0, WIDTH, HEIGHT, HEIGHT)
     scale = Markup('<div class="drawn"><span class="scale" aria-hidden="true">{}</span>').format(top)
-    under = Markup('<div class="axis" aria-hidden="true">{}</div></div>').format(Markup("").join(axis))
+    even = " even" if len(labels) <= _NARROW_MAX else ""  # each below its bar; of more the outer ones keep to the edge
+    under = Markup('<div class="axis{}" aria-hidden="true">{}</div></div>').format(even, Markup("").join(axis))
     return scale + _svg("chart", HEIGHT, name, [*drawn, base], has_links=has_links) + under
