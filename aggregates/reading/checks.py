@@ -47,7 +47,7 @@ def check_names(words: Sequence[str], *, run: bool = False, check: bool = True) 
     ]
     kind = min(kinds, key=lambda each: (each == "check", each in _PLAIN), default=None)
     own = [word for word in head if kind and {_KIND_OF.get(part) for part in parts[word]} >= {None, kind}]
-    if script or (kind is None and (len(left) < len(programs) or "/" in told[0])):
+    if script or (kind is None if len(left) < len(programs) else "/" in "".join(told[:1])):
         own = head[:1]
     files = [name for word in left[1:] if kind and (name := _file(word))]
     called = [" ".join(left[:count]) for count in range(2, min(len(left), _HEAD_MAX) + 1)]

@@ -209,7 +209,7 @@ def checks_run(command: str, depth: int = 0) -> tuple[str, ...]:
         words = _without_prefixes(each.words)
         if len(words) > 2 and words[1] in ("-c", "-lc", "-ic"):
             found += checks_run(words[2], depth + 1) if depth < _NESTING_MAX else ()
-        elif words and _program(words[0]) not in _NAMES["reads"] | {"git"}:
+        elif words and words[1:2] != ["-n"] and _program(words[0]) not in _NAMES["reads"] | {"git"}:
             found += check_names(words, run=True, check=_read_words(words, depth).check)
     return tuple(dict.fromkeys(found))
 
