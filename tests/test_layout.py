@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.__main__ import listed, place_of
+
 ROOT = Path(__file__).parent.parent
 ROOMS = {
     "aggregates": ROOT / "aggregates",
@@ -356,3 +358,11 @@ def test_a_request_goes_through_few_files() -> None:
     check_most(
         "journeys", {name: int(count) for count, name in re.findall(r"^(\d+) files: (\w+)$", told, re.MULTILINE)}
     )
+
+
+def test_each_mutant_applies_to_one_place_and_its_tests_are_there() -> None:
+    """Else it tells nothing of them."""
+    mutants, tests = listed(())
+    assert [mutant for mutant in mutants if place_of(mutant, ROOT) is None] == []
+    paths = sorted({path for named in tests.values() for path in named if path.startswith("tests/")})
+    assert [path for path in paths if not (ROOT / path).exists()] == []

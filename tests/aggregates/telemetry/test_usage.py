@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.telemetry.draft import beside, cache_writes, inside, terms
+from aggregates.telemetry.otlp import count, rounded, usd_nano
 from tests.support.tables import table
 
 COUNTS = st.integers(0, 10**6)
@@ -104,3 +105,18 @@ def test_terms_hold_for_passes_and_speed_for_the_model_that_was_asked() -> None:
     told = MAIN | {"speed": "fast", "inference_geo": "us", "iterations": [ADVISED, ADVISED | {"model": "sonnet"}]}
     found = [each["terms"] for each in beside(told, "sonnet")]
     assert found == ["speed=fast inference_geo=us", "inference_geo=us", "speed=fast inference_geo=us"]
+
+
+@table(
+    ("told", "found"),
+    {
+        "an amount": (2, (2, 2, 2_000_000_000)),
+        "with a fraction": (2.5, (None, 2, 2_500_000_000)),
+        "nothing is less": (-1, (None, None, None)),
+        "beyond reason": (10**13, (None, None, None)),
+        "no number": ("NaN", (None, None, None)),
+    },
+)
+def test_an_amount_below_nothing_or_beyond_reason_is_unknown(told: Any, found: tuple[int | None, ...]) -> None:
+    """Tokens, milliseconds, nano-dollars."""
+    assert (count({"a": told}, "a"), rounded({"a": told}, "a"), usd_nano({"a": told}, "a")) == found
