@@ -22,8 +22,6 @@ from tests.support.facts import Placed, project
 from tests.support.imported import NEXT_DAY_US, Actor, destination_of, prompts, records, run, shown
 from tests.support.rollouts import PATCH, THREAD, meta, turn, write
 
-SQL = (Path(__file__).parent / "agentsview.sql").read_text()
-
 
 def _parts(name: str) -> dict[str, str]:
     parts = re.split(r"^-- \[(.+)\]\n", (Path(__file__).parent / name).read_text(), flags=re.MULTILINE)
@@ -36,7 +34,7 @@ QUIET = 1 << 62
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    changed(tmp_path / "sessions.db", SQL)
+    changed(tmp_path / "sessions.db", (Path(__file__).parent / "agentsview.sql").read_text())
     return tmp_path / "sessions.db"
 
 
@@ -153,15 +151,12 @@ async def test_an_open_exchange_is_read_again_when_it_is_quiet(file: Path) -> No
     assert await imported(archive, actor, "goose", now_us=last_us + QUIET_US + 1_000_000_000_000) > 0
 
 
-IN_SQL = PATCH.replace("\n", "\\n")
-
-
 @pytest.mark.parametrize("order", [("own", "archive"), ("archive", "own", "archive"), ("archive",)])
 async def test_a_session_that_its_own_reader_reads_too_is_one(
     file: Path, tmp_path: Path, order: tuple[str, ...]
 ) -> None:
     """What was heard otherwise counts, whichever came first; what the archive has alone counts as well."""
-    changed(file, MORE["codex"].replace("PATCH", IN_SQL))
+    changed(file, MORE["codex"].replace("PATCH", PATCH.replace("\n", "\\n")))
     write(tmp_path / "codex", [meta(), *turn(10)])
     actor = Actor(now_us=NEXT_DAY_US)
     for each in order:
