@@ -366,7 +366,7 @@ def best_reference(own: str) -> tuple[int, int, int] | None:
         command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
         none = word or command or features.names_nothing(bare) or _SAYS["no place"].fullmatch(bare)
         either = _SAYS["either"].fullmatch(bare)
-        if none or (either and either[1] not in lexicon.LISTS["folders"]) or not features.REFERENCE.match(bare):
+        if none or (either and either[1].lower() not in lexicon.LISTS["folders"]) or not features.REFERENCE.match(bare):
             continue
         # Links and files in folders say most of where to look, names without a place least.
         file, folder = _SAYS["file"].search(bare) is not None, "/" in bare

@@ -162,11 +162,11 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         early = _within(FIRST, earning)
         # Words of a prompt of the goal's own kind show most.
         akin = [of for of in verdicts.KIND_GROUPS.values() if intent in of]
-        near = [place for place in early if any(rubrics[place].intent in of for of in akin)]
-        alike = [place for place in near if rubrics[place].intent == intent] or near or early
+        near = [facts.turns[place].position for place in early if any(rubrics[place].intent in of for of in akin)]
+        alike = [place for place in early if rubrics[place].intent == intent] or early
         nearest = telling(alike if rests_on_words(name) else _within(turns, alike))
         # A question in between does not say what the whole is for.
-        if name == "goal_explicit" and not near and (nearest.quote or "").endswith("?"):
+        if name == "goal_explicit" and nearest.position not in near and (nearest.quote or "").endswith("?"):
             nearest = msgspec.structs.replace(nearest, likely="likely", quote=None, span=None, what=AS_A_WHOLE)
     else:
         early = _within(FIRST, asked)
