@@ -67,6 +67,12 @@ def trees(room: str) -> Sequence[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(ROOMS[room].rglob("*.py"))]
 
 
+@cache
+def nodes(tree: ast.AST) -> Sequence[ast.AST]:
+    """All of a tree; each of a dozen tests looks through them."""
+    return list(ast.walk(tree))
+
+
 def module_of(path: Path) -> str:
     base = ROOT / "http" if path.is_relative_to(ROOT / "http") else ROOT
     return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
@@ -80,7 +86,7 @@ def _modules() -> Set[str]:
 def _targets(module: str, tree: ast.Module) -> set[str]:
     """The modules that a module imports, with the module itself where a name of a package is one."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -141,7 +147,7 @@ def test_rules_and_projections_ask_no_clock_and_make_no_ids() -> None:
         f"{path.name}:{node.lineno}"
         for room in ("aggregates", "projections")
         for path, tree in trees(room)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
     ]
     assert wrong == []
@@ -152,7 +158,7 @@ def test_rules_read_nothing_but_the_resources_beside_them() -> None:
     calls = [
         ast.unparse(node)
         for _, tree in trees("aggregates")
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("open", "get_data", "pkgutil.get_data")
     ]
     assert calls != []
@@ -173,7 +179,7 @@ def test_functions_and_files_stay_short() -> None:
         f"{path.name}:{node.lineno} {node.name}"
         for room in ROOMS
         for path, tree in trees(room)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno + 1 > MOST["product"]["lines_of_a_function"]
     ]
@@ -233,7 +239,7 @@ def _own_names() -> frozenset[str]:
 
 
 def _declared(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -247,7 +253,7 @@ def _private(name: str) -> bool:
 
 def _private_uses(tree: ast.Module, own: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Line and text of each use of a name that another project keeps for itself."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] not in ROOMS:
                 used = [*module.split("."), *(alias.name for alias in names)]
@@ -315,7 +321,7 @@ def _wrong_sql(pattern: str) -> Sequence[str]:
     in_code = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, tree in every_tree()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
         if re.search(pattern, node.value)
     ]
@@ -338,7 +344,7 @@ def test_sqlite_is_called_as_every_python_takes_it() -> None:
     wrong = [
         f"{path.name}:{call.lineno}"
         for path, tree in every_tree()
-        for call in ast.walk(tree)
+        for call in nodes(tree)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and len(call.args) > 1
         if ast.unparse(call.func) == "sqlite3.connect"
         or (

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 from playwright.sync_api import Page
@@ -69,6 +69,10 @@ def come_in(page: Page, link: str) -> None:
     page.goto(link)
     with page.expect_navigation():
         page.get_by_role("button").click()
+
+
+def cookie_header(cookies: list[Any]) -> dict[str, str]:
+    return {"Cookie": "; ".join(f"{each['name']}={each['value']}" for each in cookies)}
 
 
 def operator_link(running: Running) -> str:

@@ -7,16 +7,12 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, Page
 
-from tests.browser.house import Running, serving
+from tests.browser.house import Running, cookie_header, serving
 from tests.support.process import svc
 from tests.support.provider import CLIENT, SECRET, provider
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ELSEWHERE = "http://127.0.0.1:1/"
-
-
-def _cookie(cookies: list[Any]) -> dict[str, str]:
-    return {"Cookie": "; ".join(f"{each['name']}={each['value']}" for each in cookies)}
 
 
 def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> None:
@@ -34,7 +30,7 @@ def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> No
     (cookie,) = context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert cookie["value"] != "chosen-by-somebody"
-    stolen = _cookie([cookie])
+    stolen = cookie_header([cookie])
     assert httpx.get(running.api, headers=stolen).status_code == 200
     page.locator(".top .menu summary").click()
     page.get_by_role("button", name="Sign out").click()
@@ -55,9 +51,9 @@ def test_a_page_from_elsewhere_presses_and_frames_nothing(running: Running, page
         page.click("button")
     assert "may change nothing here" in page.inner_text("main")
     for site in ({"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}, {"Origin": "http://evil.example"}, {}):
-        answer = httpx.post(f"{running.api}/sign-out", headers=FORM | _cookie(cookies) | site)
+        answer = httpx.post(f"{running.api}/sign-out", headers=FORM | cookie_header(cookies) | site)
         assert answer.status_code == 403, site
-    assert httpx.get(running.api, headers=_cookie(cookies)).status_code == 200
+    assert httpx.get(running.api, headers=cookie_header(cookies)).status_code == 200
 
 
 MAIL = "http://mail.example/"
