@@ -97,7 +97,7 @@ FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_spli
 	svc/archive/test_archive_spending.py svc_http/routes/test_explain.py aggregates/telemetry/test_batches.py \
 	aggregates/telemetry/test_splitting.py
 fuzz: dev
-	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q $(addprefix tests/,$(FUZZED))
+	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-200} $(BIN)/python -m pytest -q $(addprefix tests/,$(FUZZED))
 
 # Searches everything that reads users' text for super-linear time; docs/security.md.
 fuzz-linear: dev

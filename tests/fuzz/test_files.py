@@ -74,7 +74,7 @@ def bent_file(draw: st.DrawFn) -> tuple[str, bytes]:
     return agent, draw(damaged(b"\n".join(as_json(line, escaped=draw(st.booleans())) for line in lines)))
 
 
-@examples(15)
+@examples(8)
 @given(st.lists(bent_file(), min_size=1, max_size=2), st.randoms(use_true_random=False))
 async def test_what_is_imported_can_be_derived_replayed_and_read(
     files: list[tuple[str, bytes]], chance: Random
@@ -105,7 +105,7 @@ PRICES: list[Any] = [
 USAGE = {"model": "m", "input_tokens": 900, "output_tokens": 80, "cache_creation_tokens": 2**40, "session.id": "s1"}
 
 
-@examples(20)
+@examples(10)
 @given(st.lists(bent(PRICES), min_size=1, max_size=3), st.randoms(use_true_random=False), st.data())
 async def test_a_price_list_is_published_or_refused(documents: list[Any], chance: Random, data: st.DataObject) -> None:
     """By the command's route and from a file; requests are priced by what was taken, in a replay too."""

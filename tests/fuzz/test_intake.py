@@ -99,7 +99,7 @@ async def sent(mill: Mill, move: Move) -> int:
     return (await mill.api.post(f"/v1/sub-sessions/{name}/override", move.body, headers)).status
 
 
-@examples(30)
+@examples(15)
 @given(st.lists(moves(), min_size=1, max_size=6), st.randoms(use_true_random=False))
 async def test_what_is_taken_can_be_derived_replayed_and_read(history: list[Move], chance: Random) -> None:
     """Odd shapes, damaged bodies and torn gzip among requests as they should be."""
@@ -128,7 +128,7 @@ _COMMON = {"session_id": "s1", "cwd": "/home/ana/shop", "prompt_id": "p1", "time
 TOLD: list[Any] = [call | _COMMON for call in GIVEN["calls of hooks"]]
 
 
-@examples(40)
+@examples(20)
 @given(st.lists(st.tuples(st.sampled_from(AGENTS), bent(TOLD)), min_size=1, max_size=4), st.randoms())
 async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: Random) -> None:
     """No call breaks, and nothing is sent that intake would refuse for good, which would lose it."""
@@ -196,7 +196,7 @@ def _leaf(kind: inspect.Type, name: str) -> st.SearchStrategy[Any] | None:
 EXCHANGES = st.lists(values(inspect.type_info(Exchange), _leaf), min_size=1, max_size=3)
 
 
-@examples(60)
+@examples(30)
 @given(EXCHANGES, st.randoms(use_true_random=False))
 async def test_what_the_importer_may_send_can_be_replayed(exchanges: list[Any], chance: Random) -> None:
     """200 with what became of each, or 400."""

@@ -85,7 +85,7 @@ def test_aligning_equal_lines_has_a_bound_for_each_line(unit: str) -> None:
     assert work < 400 * (old.count("\n") + new.count("\n"))
 
 
-@examples(200)
+@examples(100)
 @given(*[st.lists(st.sampled_from("abcdef"), max_size=8)] * 2)
 def test_ordinary_edits_are_aligned_as_difflib_has_it(before: list[str], after: list[str]) -> None:
     added, removed = changed_lines("Edit", {"old_string": "\n".join(before), "new_string": "\n".join(after)}, None)
@@ -119,7 +119,7 @@ _SAID = (
 )
 
 
-@examples(300)
+@examples(150)
 @given(st.lists(st.sampled_from((*_SAID, "word " * 50)), max_size=14).map("".join).map("rubric\n".__add__))
 def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> None:
     """The pattern says plainly what is meant, and takes 200 looks at each character."""

@@ -69,7 +69,7 @@ def stored(recorder: MemoryRecorder, codec: Codec, events: list[Event]) -> None:
         store.append([NewEvent(uuid5(NAMESPACE, str(number)), 1, event)])
 
 
-@examples(15)
+@examples(8)
 @given(st.data())
 def test_torn_events_are_named_and_the_others_count(data: st.DataObject) -> None:
     """A byte lost, changed or added anywhere, in some of the events."""
@@ -97,7 +97,7 @@ _ODD: list[Any] = [
 _NAMES = sorted({name for event in HISTORY for name in event.__struct_fields__} | {"unknown", "type", ""})
 
 
-@examples(25)
+@examples(12)
 @given(st.data())
 def test_facts_of_another_program_break_no_replay(data: st.DataObject) -> None:
     """Fields that are unknown, of another type or out of bounds, under a checksum that fits: derived or passed over,
@@ -113,7 +113,7 @@ def test_facts_of_another_program_break_no_replay(data: st.DataObject) -> None:
     assert replayed(store, data.draw(st.sampled_from((1, 2, 5)))) == whole
 
 
-@examples(60)
+@examples(30)
 @given(data=st.data(), version=st.integers(0, 255), shape=st.integers(0, 255))
 def test_any_state_is_an_event_or_a_corrupt_one(data: st.DataObject, version: int, shape: int) -> None:
     """Whatever lies in the place of a fact, also of a version or in a form that there never was."""

@@ -333,7 +333,7 @@ def test_intervals_are_joined(intervals: list[Wait], expected: list[Wait]) -> No
     assert merged(intervals) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=4), max_size=8))
 def test_claims_give_out_every_moment_once(claims: list[list[tuple[int, int]]]) -> None:
     book, taken = Claims(), set[int]()

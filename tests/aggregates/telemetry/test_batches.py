@@ -190,7 +190,7 @@ _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".joi
 
 @given(_TEXTS, _TEXTS)
 @example([], [f"sk-ant-api03-{'Zq7' * 18}", f'a@corp.io"sk-ant-api03-{"Zq7" * 18}'])
-@examples(80)
+@examples(40)
 def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
     encode = msgspec.json.Encoder(order="sorted").encode
     values = [{"a": first, **dict.fromkeys(first, second)}, second]
@@ -209,7 +209,7 @@ def _cleaned(value: Any) -> Any:
 
 
 @given(st.binary(max_size=3))
-@examples(50)
+@examples(25)
 def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
     """The kept part of an export becomes the same records."""
     text = noise.decode("latin-1")

@@ -129,14 +129,14 @@ def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]), escaped=st.booleans())
-@examples(60)
+@examples(30)
 def test_anything_is_cut_as_it_reads(data: st.DataObject, signal: Signal, escaped: bool) -> None:
     value = data.draw(_enveloped(signal) | _JSON)
     assert cut(json.dumps(value, ensure_ascii=escaped).encode(), signal) == plainly(value, signal)
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
-@examples(60)
+@examples(30)
 def test_a_damaged_body_is_cut_or_refused(data: st.DataObject, signal: Signal) -> None:
     body = bytearray(json.dumps(data.draw(_enveloped(signal))).encode())
     at = data.draw(st.integers(0, len(body)))

@@ -175,7 +175,7 @@ def numbered(facts: Iterable[Placed]) -> list[Placed]:
 CUTS = st.lists(st.integers(0, 90), max_size=12) | st.just(list(range(99)))
 
 
-@examples(50)
+@examples(25)
 @given(CORRECTED, st.randoms(use_true_random=False), CUTS, st.lists(st.integers(0, 40), max_size=4))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(
     story: Any, random: Any, cuts: Any, pauses: Any
@@ -320,7 +320,7 @@ def explained(facts: Sequence[Placed]) -> list[Any]:
     return [msgspec.json.decode(PLACES.sub(rb"null", each)) for each in shown]
 
 
-@examples(40)
+@examples(20)
 @given(st.lists(st.one_of(_prompt, _log_prompt, _work, _work), min_size=1, max_size=20), st.randoms())
 def test_an_explanation_does_not_depend_on_what_came_first(story: Any, random: Any) -> None:
     facts = [*told(story), Placed(0, TimePassed(received_at_us=MONDAY + DAY))]

@@ -91,7 +91,7 @@ def test_grades_count_units_and_lists_name_each_once() -> None:
     assert len(top_prompts(shown, ANA, WEEK[-1], 10, 0)) == 2
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from([ASK, MORE, WHY, "ok", "why?", "Thanks", "no, that is wrong"]), min_size=1, max_size=5))
 def test_pieces_that_nothing_answered_give_the_figures_of_the_whole(pieces: list[str]) -> None:
     """Letter, skill index and average are those of the text joined by blank lines."""

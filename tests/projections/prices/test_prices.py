@@ -107,7 +107,7 @@ _STEPS = st.lists(
 )
 
 
-@examples(40)
+@examples(20)
 @given(_STEPS, st.lists(st.integers(0, 30), max_size=8))
 def test_batches_change_no_price(steps: list[tuple[str, int, bool]], cuts: list[int]) -> None:
     """Live or replayed, one fact at a time or all at once: a price hangs on places in the log alone."""

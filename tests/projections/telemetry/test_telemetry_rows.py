@@ -155,7 +155,7 @@ def test_an_unnamed_call_told_twice_counts_once_and_two_alike_calls_twice() -> N
 
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 6), max_size=4))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_pairs_do_not_depend_on_the_order_in_which_reports_come(order: list[int], cuts: list[int]) -> None:
     """A report that comes late may be the partner of one that had another."""
     log = _prompted()

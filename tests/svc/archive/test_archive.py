@@ -103,7 +103,7 @@ INTEGERS = st.none() | st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     st.lists(
         st.fixed_dictionaries(

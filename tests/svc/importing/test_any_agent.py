@@ -116,7 +116,7 @@ async def test_a_turn_that_still_runs_is_left_for_the_next_run(
 
 
 @FILES
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(part=st.floats(0, 1))
 def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     tmp_path_factory: pytest.TempPathFactory, name: str, part: float

@@ -72,7 +72,7 @@ def _stored(codec: Codec, event: NewEvent, position: int = 7) -> Notification:
 
 @pytest.mark.parametrize("topic", TOPICS)
 @given(data=st.data(), version=st.integers(1, 2**40), stream_id=st.uuids(), position=st.integers(1, 2**62))
-@examples(12)
+@examples(6)
 def test_every_event_comes_back_as_it_was(
     topic: str, data: st.DataObject, version: int, stream_id: UUID, position: int
 ) -> None:
