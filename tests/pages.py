@@ -33,7 +33,7 @@ from svc_http.app import build_api
 from tests.support.basics import ANA_KEY, FixedClock
 from tests.support.described import described
 from tests.svc_http.doors import WHO, all_doors
-from tests.svc_http.house import Caller, House, bearer
+from tests.svc_http.house import Caller, House, bearer, over
 from tests.svc_http.isolation import Matrix, matrix, tables
 
 FOLDER = Path(__file__).parent.parent / "docs" / "generated"
@@ -280,7 +280,7 @@ async def demo_page() -> str:
     """Of the best and the worst that is scored: reached with the most habits, and not reached with the fewest."""
     house = House()
     await house.has_demo()
-    api = Caller(build_api(house), bearer(ANA_KEY))
+    api = Caller(over(house, build_api), bearer(ANA_KEY))
     rows = (await api.get("/v1/score_v3/insight/sessions?limit=500")).json
     scored = [row["score_v3_sub_session_id"] for row in rows if row["letter_grade"] is not None]
     found = [(await api.get(f"/v1/score_v3/sub-sessions/{each}/explain")).json for each in scored]

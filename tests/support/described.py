@@ -34,7 +34,7 @@ def described() -> dict[str, Any]:
 @cache
 def _registry() -> Registry[Any]:
     resource = Resource.from_contents(described(), default_specification=DRAFT202012)
-    found: Registry[Any] = Registry().with_resource(URI, resource)
+    found: Registry[Any] = Registry().with_resource(URI, resource).crawl()  # else each look-up crawls it anew
     return found
 
 

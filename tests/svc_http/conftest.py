@@ -1,17 +1,12 @@
 """One service in memory, and callers of its two listeners, each of whose answers is held against the description."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, cast
+from collections.abc import Mapping
 
 import pytest
-from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
-from svc_http.listener import LARGE_BYTES_PER_SECOND, Listener, Pace
-from svc_http.ports import Service
 from tests.support.described import faults
-from tests.svc_http.house import Answer, Caller, House, bearer, internal
+from tests.svc_http.house import Answer, Caller, House, bearer, internal, over
 
 CALL = Caller.call
 
@@ -27,32 +22,6 @@ async def described(
     return answer
 
 
-class Current:
-    """The service of the test that runs. An application takes 30 ms to make, so each is made once for all tests."""
-
-    def __init__(self) -> None:
-        self.house: House | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.house, name)
-
-
-CURRENT = Current()
-
-
-@cache
-def _made(build: Callable[[Service], QuartTrio]) -> QuartTrio:
-    return build(cast(Service, CURRENT))
-
-
-def _begun_anew(build: Callable[[Service], QuartTrio]) -> QuartTrio:
-    """Each test has a clock of its own, so nobody waits for a turn that another test's clock gave."""
-    app = _made(build)
-    assert isinstance(app, Listener)
-    app.large = Pace(LARGE_BYTES_PER_SECOND)
-    return app
-
-
 @pytest.fixture(autouse=True)
 def _as_described(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a test asks for, it also shows that the description is true."""
@@ -62,20 +31,19 @@ def _as_described(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def house() -> House:
     """The service; Ana and Ben belong to Acme, Eve to Other."""
-    CURRENT.house = House()
-    return CURRENT.house
+    return House()
 
 
 @pytest.fixture
 def intake(house: House) -> Caller:
-    return Caller(_begun_anew(build_intake), bearer())
+    return Caller(over(house, build_intake), bearer())
 
 
 @pytest.fixture
 def api(house: House) -> Caller:
-    return Caller(_begun_anew(build_api), bearer())
+    return Caller(over(house, build_api), bearer())
 
 
 @pytest.fixture
 def admin(house: House) -> Caller:
-    return Caller(_begun_anew(build_api), internal())
+    return Caller(over(house, build_api), internal())

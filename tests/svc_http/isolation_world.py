@@ -35,7 +35,7 @@ from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.svc_http.browsing import FORM, carried_out
-from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal
+from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal, over
 
 
 class Row(NamedTuple):
@@ -193,7 +193,7 @@ class World:
     def __init__(self) -> None:
         self.house = Workshop()
         self.house.provider = Elsewhere()
-        self.apps = {"intake": build_intake(self.house), "api": build_api(self.house)}
+        self.apps = {"intake": over(self.house, build_intake), "api": over(self.house, build_api)}
         self._people = partial(carried_out, self.house)
         self.ids = UNKNOWN
         self._made = 0

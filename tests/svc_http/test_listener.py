@@ -11,7 +11,7 @@ import trio.testing
 from svc_http.app import build_api
 from svc_http.listener import Pace
 from tests.support.basics import ANA_KEY
-from tests.svc_http.house import SECRET, Caller, House, bearer, internal, prompt
+from tests.svc_http.house import SECRET, Caller, House, bearer, internal, over, prompt
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ WITHOUT_A_CATALOG = ("/health/ready", "/v1/model-catalog", _CONTROL, f"{_CONTROL
 
 @pytest.mark.parametrize("headers", [bearer(), internal()])
 async def test_no_credential_is_ever_answered(house: House, headers: dict[str, str]) -> None:
-    app = build_api(house)
+    app = over(house, build_api)
     for rule in app.url_map.iter_rules():
         for method in rule.methods or ():
             path = rule.rule.replace("<", "").replace(">", "")
@@ -133,7 +133,7 @@ _HOSTS = dict.fromkeys(_KNOWN, 200) | dict.fromkeys(
 async def test_the_private_listener_is_called_by_known_names(house: House, intake: Caller) -> None:
     """A page that had its own name rebound to this machine's address is refused, whatever it asks for."""
     house.settings = msgspec.structs.replace(house.settings, api_hosts=frozenset({"dashboard.example"}))
-    private = Caller(build_api(house), {})
+    private = Caller(over(house, build_api), {})
     for host, status in _HOSTS.items():
         for path in ("/health", "/metrics", "/docs", "/openapi.json") if status != 200 else ("/health", "/metrics"):
             answer = await private.get(path, {"Host": host})

@@ -23,7 +23,7 @@ from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
-from tests.svc_http.house import Caller, House, Workshop, bearer
+from tests.svc_http.house import Caller, House, Workshop, bearer, over
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def house() -> Workshop:
 
 @pytest.fixture
 def api(house: Workshop) -> Caller:
-    return Caller(build_api(house), ANAS)
+    return Caller(over(house, build_api), ANAS)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from aggregates.people.entry import authenticate
 from svc_http.app import build_api, build_intake
 from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, OTHER, key_of, named
 from tests.support.described import described
-from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, prompt
+from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, over, prompt
 from tests.svc_http.isolation_world import rows
 
 MINE = "/v1/score_v3/realtime/sub-sessions"
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[Sent, int, int]] = {
 @pytest.fixture
 async def house(house: House) -> House:
     """Ana and Ben have each a session that is called like them."""
-    intake = Caller(build_intake(house), {})
+    intake = Caller(over(house, build_intake), {})
     for name, key in (("ana", ANA_KEY), ("ben", BEN_KEY)):
         assert (await intake.using(bearer(key)).post("/v1/prompts", prompt(tool_session_id=name))).status == 201
     return house
@@ -87,7 +87,7 @@ async def house(house: House) -> House:
 
 @pytest.fixture
 def apps(house: House) -> dict[str, QuartTrio]:
-    return {"intake": build_intake(house), "api": build_api(house)}
+    return {"intake": over(house, build_intake), "api": over(house, build_api)}
 
 
 async def ask(app: QuartTrio, sent: Sent, path: str = MINE, method: str = "GET", body: bytes = b"") -> Answer:
@@ -188,7 +188,7 @@ async def test_a_key_in_an_address_is_ignored_and_not_noted(house: House) -> Non
     house.settings = msgspec.structs.replace(house.settings, access_log=True)
     paths = [f"{MINE}?{name}={ANA_KEY}" for name in ("key", "api_key", "access_token", "X-API-Key", "Authorization")]
     with capture_logs() as lines:
-        for app in (build_intake(house), build_api(house)):
+        for app in (over(house, build_intake), over(house, build_api)):
             assert {(await ask(app, [], path)).status for path in paths} == {401}
             assert (await ask(app, [], f"/v1/{ANA_KEY}")).status == 404
             own = await ask(app, [BENS, ("X-Request-Id", ANA_KEY)], paths[0])
@@ -211,8 +211,8 @@ async def test_a_key_is_looked_up_by_its_digest_alone(house: House, monkeypatch:
     house._views.set_trace_callback(queries.append)
     keys = [ANA_KEY, key_of("nobody")]
     for key in keys:
-        await Caller(build_api(house), bearer(key)).get(MINE)
-        await Caller(build_intake(house), bearer(key)).post("/v1/prompts", prompt())
+        await Caller(over(house, build_api), bearer(key)).get(MINE)
+        await Caller(over(house, build_intake), bearer(key)).post("/v1/prompts", prompt())
     assert looked == [sha256(key.encode()).hexdigest() for key in keys for _ in range(2)]
     assert queries
     told = f"{queries} {house.events} {house.directory.all(Key)} {house.observed}"
@@ -228,7 +228,7 @@ async def test_the_secret_is_compared_in_constant_time(house: House, monkeypatch
         return False
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
-    api = Caller(build_api(house), internal())
+    api = Caller(over(house, build_api), internal())
     assert (await api.get(ADMIN)).status == 401
     assert (await api.get("/v1/model-catalog")).status == 401
     assert compared == [(SECRET.encode(), SECRET.encode())] * 2
@@ -242,7 +242,7 @@ MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
 async def test_the_one_page_holds_nothing_that_acts(house: House) -> None:
     """No script and no frame, nothing of another host, and what an operator has set is text in it."""
     house.settings = msgspec.structs.replace(house.settings, ingest_url=f"https://x/{MARKUP}", version=MARKUP)
-    answer = await ask(build_api(house), [], "/docs")
+    answer = await ask(over(house, build_api), [], "/docs")
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
     page = answer.body.decode()
     assert re.findall(r"<(?:script|img|iframe|object|form|link|base|svg)\b|<[^>]*\son\w+=", page) == []
@@ -252,7 +252,7 @@ async def test_the_one_page_holds_nothing_that_acts(house: House) -> None:
 
 async def test_markup_that_is_sent_is_answered_as_json(house: House) -> None:
     """Never as HTML: as a word of an address, of a query, of a body, and as a prompt that is read back."""
-    intake, api = Caller(build_intake(house), bearer()), Caller(build_api(house), bearer())
+    intake, api = Caller(over(house, build_intake), bearer()), Caller(over(house, build_api), bearer())
     captured = await intake.post("/v1/prompts", prompt(MARKUP, tool_session_id=MARKUP))
     refused = await intake.post("/v1/prompts", prompt(submitted_at=MARKUP))
     wrong = await api.get(f"/v1/score_v3/score?{urlencode({'window': MARKUP})}")

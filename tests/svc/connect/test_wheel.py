@@ -37,17 +37,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert made is not None
     (folder / made.name).write_bytes(made.data)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
-    pip: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        folder / "env",
-        "install",
-        "--quiet",
-        "--no-index",
-    ]
-    subprocess.run([*pip, "--no-deps", folder / made.name], check=True, env=environment(folder))
+    options = "--quiet", "--no-index", "--no-deps", "--no-compile"
+    pip: list[Any] = [sys.executable, "-m", "pip", "--python", folder / "env", "install", *options, folder / made.name]
+    subprocess.run(pip, check=True, env=environment(folder))
     (place,) = folder.glob("env/lib/python*/site-packages")
     (place / "libraries.pth").write_text(str(Path(str(msgspec.__file__)).parents[1]))
     return folder / "env/bin/svc"

@@ -20,7 +20,7 @@ from tests.pages import demo_page, written
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.basics import ANA, ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, prompt_name, request, shell
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.svc_http.house import Caller, House, bearer, over, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 
 ADD = "Add a --json flag to src/parser.py and a test for it"
@@ -141,7 +141,7 @@ async def test_each_of_any_story_can_be_checked(story: Any) -> None:
     log.facts = told(story, ANA_SCOPE)
     house.has_seen(log)
     house.passes(MONDAY + 2 * HOUR)
-    for shown in await explanations(Caller(build_api(house), bearer())):
+    for shown in await explanations(Caller(over(house, build_api), bearer())):
         check(house.events, shown)
 
 

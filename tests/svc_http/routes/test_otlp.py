@@ -19,7 +19,7 @@ from svc_http.routes import otlp
 from tests.support.basics import ANA_KEY, EVE_KEY
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.support.tables import each_of
-from tests.svc_http.house import Caller, House, bearer
+from tests.svc_http.house import Caller, House, bearer, over
 from tests.svc_http.test_sockets import listening
 
 GZIP = {"Content-Encoding": "gzip"}
@@ -124,7 +124,7 @@ async def test_single_faults_are_counted_in_the_answer(
 
 async def test_a_session_of_another_scope_is_refused_and_the_rest_kept(house: House, intake: Caller) -> None:
     """It is flagged once; nothing of it is stored."""
-    eve = Caller(build_intake(house), bearer(EVE_KEY))
+    eve = Caller(over(house, build_intake), bearer(EVE_KEY))
     assert (await eve.post("/v1/logs", logs(claude("user_prompt", {"session.id": "eves"})))).body == b"{}"
     mixed = logs(*[claude("api_request", {"session.id": "eves", "n": n}) for n in range(3)], claude("user_prompt"))
     for _ in range(2):
@@ -209,7 +209,7 @@ class Tired(House):
 async def test_what_was_stored_before_a_503_is_stored_once(padding: bytes) -> None:
     """The retry stores the rest."""
     tired = Tired(takes=5)
-    caller = Caller(build_intake(tired), bearer())
+    caller = Caller(over(tired, build_intake), bearer())
     export = logs(*(claude("api_request", {"session.id": f"s{number}"}) for number in range(9)))
     body = msgspec.json.encode(export) + padding
     assert (await caller.post("/v1/logs", body)).status == 503
@@ -242,7 +242,7 @@ async def test_of_many_large_exports_few_wait(house: House, intake: Caller, monk
 @pytest.mark.parametrize("end", ["whole", "late", "broken"])
 async def test_what_arrives_counts_until_done(house: House, autojump_clock: trio.testing.MockClock, end: str) -> None:
     """However it ends: answered, too slow, or not to be read."""
-    app = build_intake(house)
+    app = over(house, build_intake)
     sizes: list[int] = []
     piece = b" " * (bodies.SMALL_BYTES_MAX + 1_000)
     async with app.test_client().request("/v1/logs", method="POST", headers=bearer()) as connection:

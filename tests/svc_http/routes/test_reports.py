@@ -20,7 +20,7 @@ from svc_http.routes.reports import WAITING_MAX
 from tests.support.basics import ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
-from tests.svc_http.house import Caller, Workshop, bearer
+from tests.svc_http.house import Caller, Workshop, bearer, over
 from tests.svc_http.openapi.test_shapes import described
 
 REPORT = "/v1/score_v3/report"
@@ -34,7 +34,7 @@ def shop() -> Workshop:
 
 @pytest.fixture
 def ana(shop: Workshop) -> Caller:
-    return Caller(build_api(shop), bearer())
+    return Caller(over(shop, build_api), bearer())
 
 
 async def worked(shop: Workshop) -> None:
@@ -232,7 +232,7 @@ class Press:
     def __init__(self, server: ModelServer, folder: Path) -> None:
         self.server = server
         self.shop = Workshop()
-        self.ana = Caller(build_api(self.shop), bearer())
+        self.ana = Caller(over(self.shop, build_api), bearer())
         self.tallied: list[str] = []
         self.leaves = True
         now_us = FixedClock(20_000 * DAY).now_us
