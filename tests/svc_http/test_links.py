@@ -105,7 +105,7 @@ async def test_what_is_shown_once_is_not_made_again_by_loading_the_page_anew(hou
             (sent,) = re.findall(rf'action="{path}"[^§]*?name="after" value="(\d+)"', body)
             assert b"shown this once" in (await press(api, path, cookie, after=sent)).body
             assert (await press(api, path, cookie, after=sent)).headers["Location"] == said
-        assert "was made meanwhile, and is shown no more." in await words(api, said, cookie)
+        assert "was made since this form was opened, and is shown no more." in await words(api, said, cookie)
 
 
 async def test_of_the_links_for_somebody_the_newest_alone_opens(house: House, api: Caller) -> None:
