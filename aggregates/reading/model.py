@@ -22,6 +22,7 @@ Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
+_CROSSED = frozenset(map(NUMBER.__getitem__, CROSSED))
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS) if intent in verdicts.APPLIES_TO[name])
     for intent in INTENTS
@@ -67,15 +68,17 @@ class RubricModel:
 
         Pasted text has a say only in the booleans that may rest on it; without `own_words` only these are told.
         """
-        total = _sum([logits, *self._of(context)])
+        total = _sum([logits, *filter(None, map(self._weights.get, context))])
         classes = total[: len(INTENTS)]
         sayable = BOOLEANS if own_words else MAY_REST_ON_PASTED
         names = frozenset([NAMED[place] for place in shown])
         against = forbidden(names, context).union(name for name in BOOLEANS if name not in sayable)
         leanings, chances, weighed = [], [], {}
+        crossed = [number for number in shown if number in _CROSSED]
         for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
-            own, pasted = weighed[intent] = self.booleans(total, shown, intent)
-            likely = [_kept(chance_of(own[n] + pasted.get(n, 0)), FORBIDDEN if n in against else 1.0) for n in own]
+            own, pasted = weighed[intent] = self.booleans(total, crossed, intent)
+            whole = {name: own[name] + pasted.get(name, 0) for name in own} if pasted else own
+            likely = [_kept(chance_of(whole[n]), FORBIDDEN if n in against else 1 - _CERTAIN) for n in whole]
             chances.append(ClassChances(intent, round(chance, 6), tuple(likely)))
             if chance >= LEAST_CHANCE:
                 cut = [chance_of(own[name] - self._cuts[name]) if name in sayable else 0.0 for name in own]
@@ -90,8 +93,8 @@ class RubricModel:
         settled |= dict.fromkeys(denied, False)
         kept, told = chances[INTENTS.index(said)], []
         for (name, forced), chance in zip(settled.items(), kept.booleans, strict=True):
-            whole = round(chance_of(own[name] + pasted.get(name, 0)), 3)
-            value = self._bounds[name].value(whole, forced=forced)
+            sure = round(chance_of(own[name] + pasted.get(name, 0)), 3)
+            value = self._bounds[name].value(sure, forced=forced)
             if name in denied:
                 value = False
             elif value is not None and (name not in sayable or not borne_out(name, said, names, true=value)):
@@ -113,9 +116,6 @@ class RubricModel:
     def _booleans_of(self, name: str) -> Logits:
         return self._weights.get(name, _NONE)[len(INTENTS) :]
 
-    def _of(self, names: Iterable[str]) -> list[Logits]:
-        return list(filter(None, map(self._weights.get, names)))
-
 
 _NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
 
@@ -124,12 +124,12 @@ def _sum(rows: Sequence[Logits]) -> Logits:
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
-_LANES = Struct(f"<{len(_NONE)}q")
-_SIGNS = int.from_bytes(_LANES.pack(*(-(1 << 63),) * len(_NONE)), "little")
+_LANES = Struct(f"<{len(_NONE)}i")  # all weights of one lane together are far below 2^31
+_SIGNS = int.from_bytes(_LANES.pack(*(-(1 << 31),) * len(_NONE)), "little")
 
 
 def _joined(row: Logits) -> int:
-    """Whole numbers side by side in one, each with its sign, as the sum of them times powers of 2^64."""
+    """Whole numbers side by side in one, each with its sign, as the sum of them times powers of 2^32."""
     return (int.from_bytes(_LANES.pack(*row), "little") ^ _SIGNS) - _SIGNS
 
 
@@ -185,7 +185,7 @@ _CERTAIN = 0.001  # a judge of texts is never nearer to 0 or 1: that is what som
 
 
 def _kept(chance: float, most: float) -> float:
-    return max(_CERTAIN, min(round(chance, 3), most, 1 - _CERTAIN))
+    return min(most, max(_CERTAIN, round(chance, 3)))
 
 
 def forbidden(names: frozenset[str], context: Iterable[str]) -> frozenset[BooleanName]:
@@ -201,7 +201,7 @@ def forbidden(names: frozenset[str], context: Iterable[str]) -> frozenset[Boolea
 WRONG_BOOLEAN_POINTS = 36.0
 LEAST_CHANCE = 0.02  # a class below it has no part in the score that is expected
 _THOUSANDTHS = 1_000
-_FARTHEST = 30.0  # logits beyond it are certain; `exp` of ever larger ones would overflow
+_FARTHEST = 30_000.0  # thousandths of a logit; beyond it all is certain; `exp` of ever larger ones would overflow
 
 
 def class_chances(logits: Sequence[float]) -> list[float]:
@@ -214,7 +214,8 @@ def class_chances(logits: Sequence[float]) -> list[float]:
 
 def chance_of(logit: float) -> float:
     """0-1, given thousandths of a logit."""
-    return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, logit / _THOUSANDTHS))))
+    near = logit if -_FARTHEST < logit < _FARTHEST else math.copysign(_FARTHEST, logit)
+    return 1 / (1 + math.exp(-near / _THOUSANDTHS))
 
 
 def decide_labels(leanings: Sequence[ClassChances]) -> tuple[Intent, tuple[BooleanName, ...]]:

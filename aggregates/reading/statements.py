@@ -20,12 +20,15 @@ def sayings(group: str) -> Sayings:
 
 
 def asked_of(those: Sayings, text: str) -> Sayings:
-    return [each for each in those if any(map(text.__contains__, each[0]))]
+    """Those to be asked of parts of the text, with the words that stand in it, and any two words: fillers go there."""
+    asked = [each for each in those if any(map(text.__contains__, each[0]))]
+    return [(tuple([word for word in words if " " in word or word in text]), pattern) for words, pattern in asked]
 
 
-def told(those: Sayings, text: str) -> Iterator[re.Match[str]]:
-    for _, pattern in asked_of(those, text):
-        yield from pattern.finditer(text)
+def told(asked: Sayings, text: str) -> Iterator[re.Match[str]]:
+    for words, pattern in asked:
+        if any(map(text.__contains__, words)):
+            yield from pattern.finditer(text)
 
 
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
@@ -44,12 +47,14 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     Of longer words only the beginning is looked at, and only for what fails.
     """
     text = own[: _SAID_FIRST_CHARS if len(own) > _SAID_CHARS_MAX else None].lower().replace("’", "'")
-    text = _WORD.sub(lambda found: TYPED.get(found[0], found[0]), text)
+    if not TYPED.keys().isdisjoint(_WORD.findall(text)):
+        text = _WORD.sub(lambda found: TYPED.get(found[0], found[0]), text)
     if _SAYS["no"].fullmatch(text.strip(" .!,")):
         return "fails"
-    asks = _SAYS["wishes"].search(text) or any(word in _DOING for word in text.split()[:_FIRST_WORDS])
-    shortly = len(own) <= _SHORT_CHARS and not asks
-    works, fails = asked_of(_WORKS, text), asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
+    shortly = len(own) <= _SHORT_CHARS and not _SAYS["wishes"].search(text)
+    shortly = shortly and _DOING.isdisjoint(text.split()[:_FIRST_WORDS])
+    fails = asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
+    works = asked_of(_WORKS, text) if len(own) <= _SAID_CHARS_MAX else []
     said: Literal["works", "fails"] | None = None
     only_if = False
     for clause, end in _SAYS["clauses"].findall(text) if works or fails else ():
@@ -63,7 +68,7 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
         elif _SAYS["when"].match(clause):
             only_if = end.startswith(",")
         elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(fails, line)):
-            said = "fails"
+            said, works = "fails", asked_of(_WORKS, text)  # of longer words it only takes back what fails
         elif _works(line, works):
             said = "works"
     return said if said == "fails" or len(own) <= _SAID_CHARS_MAX else None

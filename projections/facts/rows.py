@@ -83,7 +83,8 @@ _BILLED = Usage.__struct_fields__
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
     for name, table in declared().items():
-        insert(db, name, getattr(rows, name, ()), f"ON CONFLICT DO {table.on_conflict}")
+        if found := getattr(rows, name, ()):
+            insert(db, name, found, f"ON CONFLICT DO {table.on_conflict}")
     for statement in _OF_OLDER_READERS:
         db.executemany(statement, rows.formers)
     db.executemany("DELETE FROM answers WHERE capture_id = ? AND position < ?", rows.withdrawn)
