@@ -42,11 +42,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def on_conflict(self) -> str:
-        if self.newer is None:
-            return "NOTHING"
         stay = {*self.keys, *_names(self.kept)}
         told = ", ".join(f"{name} = excluded.{name}" for name in self.types if name not in stay)
-        return f"UPDATE SET {told} WHERE {self.newer}"
+        return "NOTHING" if self.newer is None else f"UPDATE SET {told} WHERE {self.newer}"
 
 
 def create_tables(connection: sqlite3.Connection) -> None:

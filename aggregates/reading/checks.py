@@ -15,7 +15,6 @@ _SAID = patterns("checks")
 _KIND_OF = {word: kind for kind, words in CHECK_KINDS.items() for word in words}
 _PLAIN = ("test", "lint", "types", "build")  # what a check of everything covers
 _RUNS = ("sh ", "python", "node ", "ruby ", "perl ", "bun ", "run ", "./", ".sh", ".bash", ".bat", ".cmd", ".ps1")
-"""One of them stands before a script, or ends its name; looking at each place for it takes a hundred times as long."""
 _NAMED_MAX, _WORDS_MAX, _HEAD_MAX = 8, 12, 4
 
 

@@ -78,7 +78,8 @@ class RubricModel:
         for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
             own, pasted = weighed[intent] = self.booleans(total, crossed, intent)
             whole = {name: own[name] + pasted.get(name, 0) for name in own} if pasted else own
-            likely = [_kept(chance_of(whole[n]), FORBIDDEN if n in against else 1 - _CERTAIN) for n in whole]
+            most = [FORBIDDEN if name in against else 1 - _CERTAIN for name in whole]
+            likely = [max(_CERTAIN, min(round(chance_of(whole[n]), 3), m)) for n, m in zip(whole, most, strict=True)]
             chances.append(ClassChances(intent, round(chance, 6), tuple(likely)))
             if chance >= LEAST_CHANCE:
                 cut = [chance_of(own[name] - self._cuts[name]) if name in sayable else 0.0 for name in own]
@@ -182,10 +183,6 @@ _DENIED_BY: dict[BooleanName, str] = {"goal_explicit": "only better", "scope_bou
 _POINTING: frozenset[BooleanName] = frozenset({"goal_explicit", "scope_bounded", "references_concrete"})
 FORBIDDEN = 0.1  # the chance of what the words of a prompt forbid is at most that
 _CERTAIN = 0.001  # a judge of texts is never nearer to 0 or 1: that is what somebody said
-
-
-def _kept(chance: float, most: float) -> float:
-    return min(most, max(_CERTAIN, round(chance, 3)))
 
 
 def forbidden(names: frozenset[str], context: Iterable[str]) -> frozenset[BooleanName]:

@@ -26,9 +26,8 @@ def asked_of(those: Sayings, text: str) -> Sayings:
 
 
 def told(asked: Sayings, text: str) -> Iterator[re.Match[str]]:
-    for words, pattern in asked:
-        if any(map(text.__contains__, words)):
-            yield from pattern.finditer(text)
+    here = (pattern for words, pattern in asked if any(map(text.__contains__, words)))
+    return (found for pattern in here for found in pattern.finditer(text))
 
 
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
@@ -51,8 +50,7 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
         text = _WORD.sub(lambda found: TYPED.get(found[0], found[0]), text)
     if _SAYS["no"].fullmatch(text.strip(" .!,")):
         return "fails"
-    shortly = len(own) <= _SHORT_CHARS and not _SAYS["wishes"].search(text)
-    shortly = shortly and _DOING.isdisjoint(text.split()[:_FIRST_WORDS])
+    shortly = len(own) <= _SHORT_CHARS and not (_SAYS["wishes"].search(text) or _DOING & {*text.split()[:_FIRST_WORDS]})
     fails = asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
     works = asked_of(_WORKS, text) if len(own) <= _SAID_CHARS_MAX else []
     said: Literal["works", "fails"] | None = None
