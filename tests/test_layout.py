@@ -69,7 +69,6 @@ def trees(room: str) -> Sequence[tuple[Path, ast.Module]]:
 
 @cache
 def nodes(tree: ast.AST) -> Sequence[ast.AST]:
-    """All of a tree; each of a dozen tests looks through them."""
     return list(ast.walk(tree))
 
 

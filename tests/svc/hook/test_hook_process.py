@@ -112,10 +112,13 @@ def test_a_hook_never_takes_longer_than_it_may(home: Path) -> None:
     "text", [b"", b"no json", b"[]", b"{}", b"\xff", b'{"hook_event_name": 1, "session_id": []}', b"[" * 200_000]
 )
 def test_whatever_stands_on_its_input_a_hook_ends_well(text: bytes) -> None:
-    """Also without a connection, for an agent that nobody knows, and with words too many."""
+    """Also without a connection."""
     call(text)
     connect(closed())
     assert call(text) < SECONDS_MAX
+
+
+def test_an_agent_that_nobody_knows_and_words_too_many_do_no_harm() -> None:
     call(prompt(1), "nobody", "--connection")
 
 
