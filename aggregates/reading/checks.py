@@ -27,9 +27,9 @@ def _named(clause: str) -> Iterator[str]:
     """Scripts and commands; where it names none, a place or special kind; else a usual kind."""
     places = [found[1] or found[2] for found in _SAID["a place"].finditer(clause)]
     if places or _SAID["a check"].search(clause):
-        commands = [(found[1] or found[0]).split() for found in _SAID["a command"].finditer(clause)]
+        lines = "&&".join(found[1] or found[0] for found in _SAID["a command"].finditer(clause))
         scripts = _SAID["a script"].findall(clause) if any(map(clause.__contains__, _RUNS)) else []
-        names = [*scripts, *(name for words in commands for name in check_names(words))]
+        names = [*scripts, *(name for line in lines.split("&&") for name in check_names(line.split()))]
         special = [next(filter(None, found.groups())) for found in _SAID["special"].finditer(clause)]
         names = names or [_KIND_OF.get(each, each) for each in (*places, *special)]
         yield from names or [kind for kind in _PLAIN if kind in _SAID and _SAID[kind].search(clause)]

@@ -26,6 +26,7 @@ _SUBCOMMANDS = {
 COMMAND_CHARACTERS_MAX = 8192
 _NESTING_MAX = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ENVIRONMENT = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, _NAMES['environments']))})[^/]*$")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
 _PRINTS = re.compile(r"-[la0]*[np]\w*")  # options by which Perl prints
 _INTERPRETERS = frozenset({"bun", "deno", "node", "perl", "php", "pwsh", "ruby", "tsx"})
@@ -147,11 +148,6 @@ def _curl_changes(word: str, value: str) -> bool:
     return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
 
 
-def _source(rest: Words) -> ShellReading:
-    """Entering an environment changes only the shell itself."""
-    return READ if rest and _program(rest[0]).startswith(tuple(_NAMES["environments"])) else CHANGE
-
-
 def _linter(rest: Words) -> ShellReading:
     """A test, linter or type check; one that is told to repair changes files too."""
     return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
@@ -170,7 +166,8 @@ _SPECIAL: dict[str, Reader] = {
     "curl": lambda rest: CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ,
     "perl": lambda rest: _SPECIAL["sed"](rest) if any(map(_PRINTS.fullmatch, rest)) else CHANGE,
     **dict.fromkeys(_NAMES["formatters"], _formatter),
-    **dict.fromkeys((".", "source"), _source),
+    # Entering an environment changes only the shell itself.
+    **dict.fromkeys((".", "source"), lambda rest: READ if _ENVIRONMENT.search("".join(rest[:1])) else CHANGE),
     "ruff": lambda rest: _formatter(rest) if rest[:1] == ["format"] else _linter(rest),
     "rubocop": lambda rest: BUILD if "-a" in rest or "-A" in rest else _linter(rest),
 }
@@ -258,9 +255,17 @@ def _without_prefixes(words: Words) -> Words:
         elif first in ("timeout", "gtimeout"):
             words = _without_options(words[1:])
             words = words[1:] if words and _DURATION.fullmatch(words[0]) else words
+        elif first in _NAMES["containers"] and (within := _within_a_container(words)):
+            words = within
         else:
             break
     return words
+
+
+def _within_a_container(words: Words) -> Words:
+    """What `docker compose exec app` and the like run; none where that is not seen."""
+    at = next((at for at, word in enumerate(words[:3]) if word in ("exec", "run")), None)
+    return () if at is None else _without_options(words[at + 1 :], *_NAMES["container_values"])[1:]
 
 
 def _without_options(words: Words, *with_value: str) -> Words:
@@ -307,7 +312,7 @@ def _script_file(words: Words) -> ShellReading:
     if not words:
         return CHANGE
     program, _, ending = _program(words[0]).rpartition(".")
-    name = _words_of(program or ending)
+    name = [part.lower() for part in _PARTS.findall(program or ending)]
     saying = name[-1:] if ending == "sh" else (*name[:1], *name[-1:])  # `test_parser.py` as well
     return BUILD if not _PROMISING.isdisjoint(saying) else CHANGE
 
@@ -355,13 +360,9 @@ def _script_runner(name: str, rest: Words) -> ShellReading:
     return _together([_script(script) or CHANGE for script in seen])
 
 
-def _words_of(name: str) -> list[str]:
-    return [part.lower() for part in _PARTS.findall(name)]
-
-
 def _script(name: str) -> ShellReading | None:
     """`test:unit`, `lint`, `build-all` → what the name promises; None where it promises nothing."""
-    words = set(_words_of(name))
+    words = {part.lower() for part in _PARTS.findall(name)}
     if words & _NAMES["build_words"]:
         return BUILD
     if not words & _NAMES["check_words"]:

@@ -51,7 +51,7 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
 
     def passes(self, asked: Collection[int]) -> bool:
         """Whether a check succeeded: one that the prompt asked for; where it names none, any of more than style."""
-        right = any(name in asked for name in self.named) if asked else self.check and not self.style
+        right = not {*asked}.isdisjoint(self.named) if asked else self.check and not self.style
         return right and self.ok is True
 
 
