@@ -81,6 +81,7 @@ class Spent(msgspec.Struct, frozen=True):
             **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
             **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
             "known_cost_usd": self.cost_usd_nano / NANO,
+            "known_total_tokens": self.total_tokens,
             "request_count": self.requests,
             "priced_requests": self.priced_requests,
         }
@@ -209,6 +210,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cost_usd: float | None
     lower_bound_cost_usd: float | None  # what is known of it, where it is not known whole
     total_tokens: int | None
+    known_total_tokens: int | None  # of the requests whose tokens were told
     request_count: int | None
     share: float | None  # of the team's cost, 0 to 1
 
@@ -238,6 +240,7 @@ class TeamCost(Spending, frozen=True, kw_only=True):
     cost_ranking_available: bool
     members: list[Member]  # by cost, the highest first, where everybody's is known; else by name
     prev_cost_usd: float | None
+    prev_lower_bound_cost_usd: float | None  # what is known of it, where it is not known whole
 
 
 def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) -> TeamCost:
@@ -258,6 +261,7 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     least_usd = total.least_usd if inexact else None
     rollup = {"cost_usd": total_usd, "lower_bound_cost_usd": least_usd, "is_estimate": True}
     ratio = None if partial or not total.requests else total.priced_requests / total.requests
+    before_usd = exact_usd(before, partial=before_partial)
     return TeamCost(
         is_partial=partial,
         prev_is_partial=before_partial,
@@ -267,7 +271,8 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         rollup=total.shown_as(Rollup, known=not partial, **rollup),
         members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
         pricing_coverage=total.shown_as(PricingCoverage, known=not partial, ratio=ratio),
-        prev_cost_usd=exact_usd(before, partial=before_partial),
+        prev_cost_usd=before_usd,
+        prev_lower_bound_cost_usd=None if before_partial or before_usd is not None else before.least_usd,
     )
 
 

@@ -185,9 +185,11 @@ async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Calle
 
 async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
     people = core(house, ANA_SCOPE, *(enters(house, f"peer {n}") for n in range(4)), at_us=NOW_US - 9 * DAY)
-    works(house, *people[:4])
+    works(house, *people[1:4])
     assert "with fewer than 4 who have a goal" in words_of(await api.get("/team"))
     works(house, *people[4:])
+    assert "rate: 4. You have no rate, so you are outside of it." in words_of(await api.get("/team"))
+    works(house, *people[:1])
     answer = await api.get("/team")
     assert "at or above that of 4 of 4 colleagues" in words_of(answer)
     assert "give all four rates of the others away" in words_of(answer)

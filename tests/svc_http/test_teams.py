@@ -59,7 +59,7 @@ async def test_a_day_is_told_from_the_minimum_on(house: House, api: Caller, peop
     carried_out(house, ChangeOrganization(organization_id=ACME, team_minimum=4))
     answer = await _page(api, "/team?days=7")
     assert _totals(answer) == {"Goals begun": 5, "Not told": 5}
-    assert "at least 4 members at work" in answer.body.decode()
+    assert "at least 4 members were at work" in answer.body.decode()
 
 
 async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Caller, people: Sequence[Scope]) -> None:
@@ -90,7 +90,7 @@ async def test_all_figures_are_of_the_same_whole_weeks(house: House, api: Caller
     house.passes(NOW_US)
     answer = await _page(api, "/team?days=7")
     told, weeks = words_of(answer), _rows(answer, "goals a week")
-    assert "All figures are of whole weeks, at most up to today: 20 July to 1 August." in told
+    assert "All figures are of whole weeks of UTC, at most up to today: 20 July to 1 August." in told
     assert ("Cost, 20 July to 1 August" in told, "20 July to 1 August: " in told) == (True, True)
     assert ([row[0] for row in weeks], sum(int(row[2]) for row in weeks)) == (["27 Jul", "20 Jul"], 8)
     assert _totals(answer)["Goals begun"] == 8

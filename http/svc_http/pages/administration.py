@@ -300,14 +300,10 @@ async def audit(call: ByOperator) -> Response:
     )
 
 
-@routes("GET /administration/audit.csv", "Every act, as a table.")
-async def audit_table(call: ByOperator) -> Response:
-    return audit_file(await _acts(call), "csv")
-
-
 @routes("GET /administration/audit.ndjson", "Every act, a line each.")
-async def audit_lines(call: ByOperator) -> Response:
-    return audit_file(await _acts(call), "ndjson")
+@routes("GET /administration/audit.csv", "Every act, as a table.")
+async def audit_as_file(call: ByOperator) -> Response:
+    return audit_file(await _acts(call), "csv" if call.request.path.endswith("csv") else "ndjson")
 
 
 async def _acts(call: ByOperator) -> list[Act]:

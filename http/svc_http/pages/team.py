@@ -1,14 +1,16 @@
 """The page Team: what a team did, week by week, what its members spent, and one's own place among nameless peers."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from quart import Response
 
 from aggregates.people import directory as records
 from aggregates.scores import grades
-from aggregates.times import Window, equal_windows, local_date
+from aggregates.times import Window, local_date
 from projections.scores.score import peer_comparison, tally
 from projections.scores.throttle import team_throttle
 from projections.teams import TeamWeek
@@ -17,7 +19,7 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn
 from svc_http.pages.period import EVER, Period, period_of
 from svc_http.pages.words import STATES, counted, number
-from svc_http.records import short_day_of
+from svc_http.records import Asked, short_day_of, told_as
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
 from svc_http.routing import Routes, path_id
 
@@ -32,6 +34,7 @@ async def team(call: BySignIn) -> Response:
     chosen = next(iter(teams), None) if wanted is None else team_of(call, path_id(wanted, "team_id"))
     stays = () if chosen is None else records.stays_in(directory, chosen, EVER, call.own_zone)
     window, asked = await period_of(call, stays)
+    times, before_told = _compared(window, asked["period"], call.own_zone)
     organization = organization_of(call)
     members = [each for each in directory.all(records.Membership) if each.active and each.role == "owner"]
     owners = [directory.name_of(each.developer_id) for each in members if each.organization_id == organization.id]
@@ -43,16 +46,27 @@ async def team(call: BySignIn) -> Response:
         minimum=organization.team_minimum,
         states=STATES,
         told=rendering.text_of("lead"),
-        **({} if chosen is None else await _of_team(call, chosen, window)),
-        **await _of_peers(call, window, asked["period"]),
+        before_told=before_told,
+        **({} if chosen is None else await _of_team(call, chosen, times)),
+        **await _of_peers(call, times),
     )
 
 
-async def _of_team(call: BySignIn, chosen: records.Team, window: Window) -> dict[str, Any]:
-    directory, zone = call.service.directory, call.own_zone
+def _compared(window: Window, period: Period, zone: ZoneInfo) -> tuple[Sequence[Window], str | None]:
+    """Beside the same weekdays of as many weeks before, and what these are called; None where nothing was there."""
+    first, last = local_date(window.start_us, zone), local_date(window.end_us - 1, zone)
+    back = timedelta(weeks=(last - first).days // 7 + 1)
+    asked = Asked("range", first - back, last - back)
+    before = asked.window(zone) if asked.first.year >= 1970 else Window(0, 0)
+    is_there = period.oldest_us is not None and period.oldest_us < before.end_us
+    return (before, window), told_as(asked, period.today) if is_there else None
+
+
+async def _of_team(call: BySignIn, chosen: records.Team, times: Sequence[Window]) -> dict[str, Any]:
+    directory, zone, window = call.service.directory, call.own_zone, times[-1]
     trend = await trend_of(call, chosen, window, zone)
     stays = records.stays_in(directory, chosen, window, zone)
-    cost = await spent_by_team(call, chosen, equal_windows(window, 2), zone)
+    cost = await spent_by_team(call, chosen, times, zone)
     members = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
     present = {each.developer_id for each in members if each.active}
     labels = [short_day_of(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
@@ -86,15 +100,15 @@ def _chart(labels: Sequence[str], weeks: Sequence[TeamWeek]) -> Markup:
 # --- one's own place: beside one's past, and nameless peers --------------------------------------------------------
 
 
-async def _of_peers(call: BySignIn, window: Window, period: Period) -> dict[str, Any]:
-    times, cohort = equal_windows(window, 2), grades.cohort_of(call.service.directory, call.scope)
+async def _of_peers(call: BySignIn, times: Sequence[Window]) -> dict[str, Any]:
+    window, cohort = times[-1], grades.cohort_of(call.service.directory, call.scope)
     before, now = await call.read(lambda reader, scope: [tally(reader, scope, each) for each in times])
     # The days of a period are the same until midnight, so looking at them again is no further range.
     admitted = call.service.peer_ranges.admits(call.scope.developer_id, window, call.service.now_us())
     found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
     return {
         "now": now,
-        "before": None if period.before is None else before,
+        "before": before,
         "cohort": len(cohort),
         "found": found,
         "place": None if found is None else _place(found),

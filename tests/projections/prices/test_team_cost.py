@@ -237,4 +237,5 @@ def test_the_window_before() -> None:
     found = answer({}, previous=spent, before=PARTIAL)
     assert (found.prev_cost_usd, found.prev_is_partial, found.is_partial) == (None, True, False)
     assert found.prev_read_coverage == PARTIAL
-    assert answer({}, previous=of_rows(request_row(1, cost_usd_nano=None))).prev_cost_usd is None
+    found = answer({}, previous=of_rows(request_row(1), request_row(2, cost_usd_nano=None)))
+    assert (found.prev_cost_usd, found.prev_lower_bound_cost_usd) == (None, 0.01)

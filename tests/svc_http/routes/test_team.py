@@ -130,8 +130,9 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
     spends(house, ANA_SCOPE, NOW_US - 7 * DAY, cost_usd_nano=8 * CENT)
     tokens = {"inputTokens": 200, "outputTokens": 40, "cacheReadTokens": 0, "cacheCreationTokens": 0}
     counted = {"requestCount": 2, "unmeasuredRequests": 0, "isEstimate": True}
-    one = {"lowerBoundCostUsd": None, "totalTokens": 120, "requestCount": 1}
+    one = {"lowerBoundCostUsd": None, "totalTokens": 120, "knownTotalTokens": 120, "requestCount": 1}
     read = {"reason": "complete", "readBatches": 0, "droppedFiles": 0, "unreadableFiles": 0}
+    bounds = {"lowerBoundRequests": 0, "upperBoundRequests": 0}
     assert (await api.get(COST)).json == {
         "isPartial": False,
         "prevIsPartial": False,
@@ -143,14 +144,9 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
             {"developerId": str(BEN), "displayName": "Ben", "costUsd": 0.03, **one, "share": 0.75},
             {"developerId": str(ANA), "displayName": "Ana", "costUsd": 0.01, **one, "share": 0.25},
         ],
-        "pricingCoverage": {
-            "pricedRequests": 2,
-            "unpricedRequests": 0,
-            "lowerBoundRequests": 0,
-            "upperBoundRequests": 0,
-            "ratio": 1.0,
-        },
+        "pricingCoverage": {"pricedRequests": 2, "unpricedRequests": 0, **bounds, "ratio": 1.0},
         "prevCostUsd": 0.08,
+        "prevLowerBoundCostUsd": None,
     }
     for query, spent in (("window=monthly", 0.0), ("window=daily&tz=%20", 0.0), ("window=daily&tz=Asia/Tokyo", 0.03)):
         assert (await api.get(f"{COST}&{query}")).json["rollup"]["costUsd"] == spent, query
