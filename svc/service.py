@@ -285,6 +285,7 @@ def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
         version=__version__,
         api_hosts=frozenset(settings.api_hosts.lower().split()),
         rules_version=RULES_VERSION,
+        catalog_refresh=settings.catalog_refresh,
         access_log=settings.access_log,
         **{name: getattr(settings, name) for name in same.split()},
     )

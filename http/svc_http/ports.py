@@ -296,6 +296,7 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     api_hosts: frozenset[str] = frozenset()  # names of the private listener, in lower case; addresses always may be
     access_log: bool  # whether every request is a line in the log; else only those that break
     rules_version: int  # the rule set that made the conclusions which are served
+    catalog_refresh: bool = True  # whether prices are asked for daily
 
 
 class Service(ABC):

@@ -105,7 +105,7 @@ def test_keys_and_browsers_are_ones_own_to_end(running: Running, browser: Browse
     page.goto("/settings")
     page.locator("summary", has_text=f"Revoke {key[:12]}").click()
     page.get_by_role("button", name=f"Revoke {key[:12]}").click()
-    assert "opens nothing any more" in page.get_by_role("status").inner_text()
+    assert "no longer works" in page.get_by_role("status").inner_text()
     there.goto("/goals")
     assert there.url == f"{running.api}/sign-in?next=/goals"
     other.close()

@@ -169,7 +169,7 @@ async def test_signing_out_oneself_is_no_act_of_administration(house: House, api
 @pytest.mark.parametrize(
     ("path", "said", "stay"),
     [
-        (f"/administration/keys/{named(BEN_KEY)}/revoke", "The key of Ben opens nothing any more", [303, 200]),
+        (f"/administration/keys/{named(BEN_KEY)}/revoke", "The key of Ben no longer works", [303, 200]),
         (f"/administration/people/{member(BEN)}/end", "The membership of Ben has ended", [303, 303]),
     ],
     ids=["revoking a key", "ending a membership"],
@@ -202,7 +202,7 @@ async def test_who_left_is_listed_and_taken_back_in(house: House, api: Caller, c
 
     house.clock_us += MINUTE
     back = await press(api, f"/administration/people/{_membership(house, BEN).id}/start", cookie)
-    assert "Ben is a member again" in await words(api, back.headers["Location"], cookie)
+    assert "organization again, with the role member" in await words(api, back.headers["Location"], cookie)
     assert "ended membership" not in await words(api, "/administration/people", cookie)
     assert b"already. They are a member;" in (await press(api, "/administration/people", cookie, **form)).body
     assert "took back in as a member (role member) Ben" in await words(api, "/administration/audit", cookie)

@@ -12,7 +12,7 @@ from tests.svc_http.browsing import ANAS, BENS, OPERATORS, signs_in, words_of
 from tests.svc_http.house import Caller, House
 
 CATALOG = ports.CatalogShown(
-    revision=1, published_at="2026-08-01", refreshed_at="2026-08-01", stale=False, fault=None, models=3
+    revision=1, published_at="2026-08-01", refreshed_at="2026-08-01T00:00:00Z", stale=False, fault=None, models=3
 )
 BACKUPS = ports.BackupsShown(folder="b", kept=1, newest_at="2026-08-01", age_seconds=60, overdue=False, failures=0)
 
@@ -32,6 +32,7 @@ def _signed_in(house: House) -> None:
         ({"missing_keys": ["x"]}, "The data key of 1 developer is missing"),
         ({"replay": ports.ReplayStatus(state="failed", message="<b>no</b>")}, "The last replay failed: <b>no</b>"),
         ({"catalog": None}, "There are no prices"),
+        ({"catalog": replace(CATALOG, refreshed_at="2026-07-25T00:00:00Z")}, "The list prices were last"),
         ({"catalog": replace(CATALOG, stale=True, fault="prices.example: <b>no</b>")}, "All well."),
         ({"backups": replace(BACKUPS, newest_at=None, age_seconds=None)}, "There is no backup yet."),
         ({"backups": replace(BACKUPS, overdue=True)}, "The newest backup is overdue."),

@@ -47,9 +47,10 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, 
     houses = _houses(call, started - {call.by})
     values: dict[str, Any] = {"houses": houses, "roles": SAID.roles, "invitation": invitation, "wrong": wrong}
     # About a member whom the caller looks after: the address may be made up.
-    about = [each.developer_id for each in members if str(each.id) == call.query.get("about", "")]
+    about = [each for each in members if str(each.id) == call.query.get("about", "")]
     if words is not None and about:
-        values["said"] = words.format(name=rendering.cut(directory.name_of(about[0]), NAME_CHARACTERS))
+        name = rendering.cut(directory.name_of(about[0].developer_id), NAME_CHARACTERS)
+        values["said"] = words.format(name=name, role=about[0].role)
     return await call.show("organization/people.html", 200 if wrong is None else 409, **values)
 
 
@@ -164,7 +165,8 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
     token, offer = new_link(scope, call.service.now_us() + INVITATION_DAYS * US_PER_DAY, came_by)
     await call.act(offer)
     url = f"{call.request.host_url.rstrip('/')}/open/{token}"
-    return await people(call, {"name": name, "url": url, "days": INVITATION_DAYS})
+    teams = call.service.directory.teams_of(scope)
+    return await people(call, {"name": name, "url": url, "days": INVITATION_DAYS, "teams": teams})
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
@@ -230,7 +232,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 # --- how the server is, and every act of administration ------------------------------------------------------
 
 ACTS_SHOWN = 100  # on one page
-FREE_BYTES_MIN = 10**9
+FREE_BYTES_MIN, PRICES_US_MAX = 10**9, 7 * US_PER_DAY
 SERVER = OPERATOR_NAV[0][0]
 
 
@@ -240,13 +242,16 @@ async def server(call: ByOperator) -> Response:
     asked, directory = records.forget_requests(call.service.directory), call.service.directory
     asking = [(each, asked[each.id]) for each in directory.all(records.Developer) if each.id in asked]
     shown = await call.service.status(by_kind=False)
-    return await call.show("organization/server.html", s=shown, asking=asking, wrong=_wrong(shown))
+    asks, now_us = call.service.settings.catalog_refresh, call.service.now_us()
+    wrong = _wrong(shown, now_us if asks else 0)
+    return await call.show("organization/server.html", s=shown, asking=asking, wrong=wrong, asks_for_prices=asks)
 
 
-def _wrong(shown: Status) -> list[str]:
+def _wrong(shown: Status, prices_asked_us: int) -> list[str]:
     """What is not well, the worst first, each with what to do; none where all is."""
     failed, backups = shown.views.failed_events, shown.backups
-    free, replay = shown.disk_free_bytes, shown.replay
+    free, replay, catalog = shown.disk_free_bytes, shown.replay, shown.catalog
+    confirmed_us = prices_asked_us if catalog is None else parse_instant(catalog.refreshed_at)
     said = {
         "Nothing can be stored: see whether the disk is full, and the server's log.": not shown.log.writable,
         "The disk is nearly full: less than 1 GB is free.": free is not None and free < FREE_BYTES_MIN,
@@ -257,7 +262,10 @@ def _wrong(shown: Status) -> list[str]:
             failed
         ),
         f"The last replay failed: {replay.message or 'see the log of the server'}": replay.state == "failed",
-        "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": shown.catalog is None,
+        "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": catalog is None,
+        "The list prices were last confirmed over 7 days ago: `svc catalog refresh` asks for new ones.": (
+            prices_asked_us - confirmed_us > PRICES_US_MAX
+        ),
         "There is no backup yet.": backups is not None and backups.newest_at is None,
         "The newest backup is overdue.": backups is not None and backups.newest_at is not None and backups.overdue,
         "A backup failed since the start: the server's log says why.": backups is not None and backups.failures > 0,
