@@ -251,21 +251,16 @@ def _wrong(shown: Status, prices_asked_us: int) -> list[str]:
     """What is not well, the worst first, each with what to do; none where all is."""
     failed, backups = shown.views.failed_events, shown.backups
     free, replay, catalog = shown.disk_free_bytes, shown.replay, shown.catalog
-    confirmed_us = prices_asked_us if catalog is None else parse_instant(catalog.refreshed_at)
+    is_old = catalog is not None and prices_asked_us - parse_instant(catalog.refreshed_at) > PRICES_US_MAX
+    lost = counted(len(shown.missing_keys), "developer")
     said = {
         "Nothing can be stored: see whether the disk is full, and the server's log.": not shown.log.writable,
         "The disk is nearly full: less than 1 GB is free.": free is not None and free < FREE_BYTES_MIN,
-        f"The data key of {counted(len(shown.missing_keys), 'developer')} is missing: `svc verify` says what to do.": (
-            bool(shown.missing_keys)
-        ),
-        f"{counted(failed, 'event')} could not be derived, and no figure holds them: `svc verify` says which.": bool(
-            failed
-        ),
+        f"The data key of {lost} is missing: `svc verify` says what to do.": bool(shown.missing_keys),
+        f"{counted(failed, 'event')} could not be derived and count in no figure: `svc verify` says which.": failed > 0,
         f"The last replay failed: {replay.message or 'see the log of the server'}": replay.state == "failed",
         "There are no prices, so no request has a cost: `svc catalog refresh` fetches some.": catalog is None,
-        "The list prices were last confirmed over 7 days ago: `svc catalog refresh` asks for new ones.": (
-            prices_asked_us - confirmed_us > PRICES_US_MAX
-        ),
+        "The list prices were last confirmed over 7 days ago: `svc catalog refresh` asks for new ones.": is_old,
         "There is no backup yet.": backups is not None and backups.newest_at is None,
         "The newest backup is overdue.": backups is not None and backups.newest_at is not None and backups.overdue,
         "A backup failed since the start: the server's log says why.": backups is not None and backups.failures > 0,
