@@ -354,17 +354,17 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        piece = evidence.EvidencePiece(
-            what=what, position=place, quote=evidence.last_line(evidence.saying(facts.text(ref), what))
-        )
-    at = None if piece.position is None else iso(at_us)
-    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
+        quote = None if what == rules.OPEN_FAILURE else evidence.last_line(evidence.saying(facts.text(ref), what))
+        piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
+    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=None if piece.position is None else iso(at_us))
 
 
 def _checked(facts: evidence.SubSessionEvidence, *, ok: bool) -> _Shows:
     """What shows a check: what a prompt calls one among them, and where it passed no other than that."""
     named = {name for turn in facts.turns if turn.prompt is not None for name in turn.prompt.checks}
-    return _tool(lambda tool: tool.passes(named) if ok else tool.checks(named) and tool.ok is False)
+    # What one turn names is not asked of another one.
+    asked = named if any(each.observation.tool and each.observation.tool.passes(named) for each in facts.seen) else ()
+    return _tool(lambda tool: tool.passes(asked) if ok else tool.checks(named) and tool.ok is False)
 
 
 def _speaking(facts: evidence.SubSessionEvidence, what: str) -> Iterator[Turn]:

@@ -98,12 +98,7 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
         ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
         ("feature", "plan_first", "A design, then the code", "A design, then the code"),
         ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
-        (
-            "question",
-            "goal_explicit",
-            "Can you list me all their formats for:\n- aws\n- databases?",
-            "Can you list me all their formats for:",
-        ),
+        ("question", "goal_explicit", "Can you list all of it for:\n- aws?", "Can you list all of it for:"),
     ]
 )
 def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
@@ -117,9 +112,7 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
 
 
 def test_an_advice_takes_up_no_words_that_a_program_printed() -> None:
-    printed = "The build of the parser\n=== Step 1: get\n✓ got\nError: exit code 1"
-    assert printed[:9] not in how_to_earn("verification_requested", printed)
-    assert "“Sort the items." in how_to_earn("verification_requested", "Sort the items.")
+    assert "The build" not in how_to_earn("verification_requested", "The build of a\n=== Step 1\n✓ got\nError: 1")
 
 
 @each_of(lines_of(Path(__file__).with_name("quotes.txt")))

@@ -63,7 +63,6 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("yeah that would be great", "acknowledgement"),
         ("Great. I'll see if these end up in the log.", "acknowledgement"),
         ("I'll do the testing.", "acknowledgement"),
-        ("I'll do the testing. Fix the page meanwhile.", None),
         ("yes, that would break the build, keep the lock", None),
     ]
 )

@@ -306,7 +306,6 @@ async def test_a_question_in_between_is_no_goal_of_a_fix(house: House, api: Call
     rubric = (await of(house, api, log))["rubric"]
     goal = rubric["booleans"]["goal_explicit"]
     assert (goal["earned"], goal["likely"], goal["quote"], rubric["kind_told"]) == (True, "likely", None, "bug_fix")
-    assert rubric["text"][1] == "Surely shown: context_sufficient."
 
 
 async def test_of_a_plan_that_was_carried_out_no_kind_is_told(house: House, api: Caller) -> None:
@@ -496,3 +495,11 @@ async def test_an_evident_failure_is_told_with_the_check_and_the_words(house: Ho
     assert told["the last check failed"] == ("the tools", "bash -lc 'sh fail.sh'")
     assert told["the answer itself says that it fails or could not be done"] == ("the agent", STATED)
     assert (shown["goal_complete"], shown["confidence"], shown["undecided_reason"]) == (False, 0.98, None)
+
+
+async def test_a_check_that_passed_is_quoted_though_another_turn_names_its_own(house: House, api: Caller) -> None:
+    log = worked("Rename the helper in src/parser.py to load")
+    log.records("a", shell(MONDAY + MINUTE, "go build ./..."))
+    asked = log.prompt("a", "and does it have tests so far?", MONDAY + 2 * MINUTE)
+    shown = (await of(house, api, log.answer("a", asked, "No.", MONDAY + 3 * MINUTE)))["outcome"]["evidence_for"]
+    assert [each["quote"] for each in shown if "a check" in each["what"]] == ["go build ./..."]
