@@ -52,7 +52,7 @@ def figures_in(text: str) -> list[str]:
 
 def shown_on(page: str) -> str:
     main_part = _SHOWN.sub(r"\1", page)
-    return html.unescape(_LEFT_OUT.sub(" ", main_part))
+    return html.unescape(_LEFT_OUT.sub(" ", main_part)).replace("\u00a0%", " %")
 
 
 def forms_of(value: float) -> Iterator[str]:
