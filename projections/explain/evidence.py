@@ -11,7 +11,7 @@ import msgspec
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import CORRECTED, NOT_WORKING, REPORTED, STATED_FAILURE
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import CHECK_OK, OTHER_OK, Turn, check_fails
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, neighbour, seen_in
 from projections.derive.sub_session_rows import PromptDetail
@@ -47,6 +47,12 @@ class SubSessionEvidence:
         self.following = neighbour(reader.db, self.turns[-1], ">")
         self.around = [*self.turns, *([] if self.following is None else [self.following])]
 
+    def next_goal(self) -> str | None:
+        """The one in which its session goes on."""
+        turn_id = None if self.following is None else str(self.following.turn_id)
+        found = self.reader.db.execute("SELECT sub_session_id FROM prompts WHERE turn_id = ?", (turn_id,)).fetchone()
+        return None if found is None else str(found[0])
+
     @cached_property
     def seen(self) -> list[PlacedObservation]:
         return [each for turn in self.turns for each in seen_in(self.reader.db, turn)]
@@ -66,6 +72,15 @@ class SubSessionEvidence:
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
         return EvidencePiece(what=what, position=turn.position, quote=last_line(text) if pasted else one_line(text))
+
+    def said_of(self, what: str, turn: Turn) -> str:
+        """The phrase of a rule, as true of this very prompt."""
+        if turn is self.following:
+            return what.replace("the user", "the next prompt", 1)
+        if not {CHECK_OK, OTHER_OK} & {*turn.work.marks}:
+            return what
+        seen = "the last check did not pass" if check_fails(turn.work.marks) else "only a lesser check passed after it"
+        return what.replace("no check was seen to pass after it", seen)
 
     def text(self, ref: TextRef | None) -> str | None:
         """One text; None where it was not captured, or has been forgotten."""

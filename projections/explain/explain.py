@@ -94,6 +94,7 @@ class OutcomePiece(evidence.EvidencePiece, frozen=True, kw_only=True):
 
     who: Literal["you", "the agent", "the tools"]
     at: str | None  # when it was said or done; None where it is something that is not there
+    next_goal: str | None  # the one that follows, where its prompt says this
 
 
 class OutcomeExplained(evidence.ExplainedPart, frozen=True, kw_only=True):
@@ -340,23 +341,24 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
 
 
 def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiece:
-    what, position, last = weighed.what, weighed.position, rules.last_real(facts.turns)
+    what, position, last, later = weighed.what, weighed.position, rules.last_real(facts.turns), False
     piece, at_us = evidence.EvidencePiece(what=what, position=position, quote=None), last.started_us
     who: Literal["you", "the agent", "the tools"] = "you" if what in _BY_PROMPT | _BY_HAND else "the tools"
     shows = _checked(facts, ok=what == rules.CHECKED) if what in _CHECKS else _BY_WORK.get(what)
     if shows is not None and (seen := next((each for each in facts.seen[::-1] if shows(each.observation)), None)):
         piece, at_us = facts.work_piece(what, seen), seen.at_us
     elif what in _BY_PROMPT:
-        for turn in (turn for turn in _speaking(facts, what) if turn.position == position):
-            piece, at_us = facts.prompt_piece(what, turn), turn.started_us
-            break
+        if said := [turn for turn in _speaking(facts, what) if turn.position == position]:
+            piece, at_us = facts.prompt_piece(facts.said_of(what, said[0]), said[0]), said[0].started_us
+            later = said[0] is facts.following
     elif what in _BY_ANSWER:
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
         quote = None if what == rules.OPEN_FAILURE else evidence.last_line(evidence.saying(facts.text(ref), what))
         piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
-    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=None if piece.position is None else iso(at_us))
+    at = None if piece.position is None else iso(at_us)
+    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at, next_goal=facts.next_goal() if later else None)
 
 
 def _checked(facts: evidence.SubSessionEvidence, *, ok: bool) -> _Shows:

@@ -480,6 +480,18 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     assert now == {"set_intent", "mark_rework", "mark_complete", "rename"}
 
 
+async def test_words_of_the_next_goal_and_a_check_that_did_not_last_are_told_as_such(house: House, api: Caller) -> None:
+    log = worked()
+    log.prompt("a", "test_logo still fails", MONDAY + HOUR)
+    log.records("a", *(shell(MONDAY + HOUR + at, "pytest", ok=at == 1) for at in (1, 2)), request(MONDAY + HOUR + 3))
+    later = log.prompt("a", "no thats not it, the logo", MONDAY + 2 * HOUR)
+    await of(house, api, log.corrects_gap("a", later, boundary=True))
+    (told,) = (each["outcome"]["evidence_against"] for each in (await explanations(api))[1:])
+    assert "the last prompt reports a failure, and the last check did not pass" in whats(told)
+    (said,) = [(each["what"], each["quote"]) for each in told if each["next_goal"]]
+    assert said == ("the next prompt corrects or repeats", "no thats not it, the logo")
+
+
 FAIL = "Make the export in src/export.ts work again. The check is `sh fail.sh`."
 STATED = "The test still fails; I could not find the reason."
 
