@@ -181,7 +181,7 @@ def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
 
 _EVIDENCE_MAX = 4
 AFTER_COMMIT = 700  # what the commit of the sub-session's own files adds, in thousandths of a logit
-BEFORE_ANY = "as prompts mostly go on, before any signal"
+BEFORE_ANY = "prompts mostly go on with the same goal"
 COMMITTED = "its changes were committed just before"  # what is weighed beside the signals
 
 

@@ -1,11 +1,14 @@
 """One prompt graded by itself, with words: what `svc grade` prints."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 
 from aggregates.event import Digester, Words, cut
 from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, in_these_words, judge_prompt, rubric_evidence
 from aggregates.reading import verdicts
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Rubric
+from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.grades import Estimate, Interval, estimate, score_told
 
 _ONE_KEY = Digester(b"grade")
@@ -54,8 +57,9 @@ def grade_text(text: str) -> PromptGrade:
         return PromptGrade(said, rubric.status, rubric.reason)
     kind = verdicts.kind_told(rubric.chances)
     evidence, told = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
+    habits = tuple(_habit(name, text, told.get(name), evidence.get(name)) for name in BOOLEANS)
     return PromptGrade(
-        verdict=prompt_verdict(rubric, kind, found),
+        verdict=prompt_verdict(habits, kind, found),
         status="ok",
         intent=rubric.intent,
         confidence=rubric.confidence,
@@ -65,7 +69,7 @@ def grade_text(text: str) -> PromptGrade:
         letter=found.letter,
         grade_told=found.told,
         chances=rubric.named_chances,
-        habits=tuple(_habit(name, text, told.get(name), evidence.get(name)) for name in BOOLEANS),
+        habits=habits,
     )
 
 
@@ -96,8 +100,10 @@ NOT_JUDGED: dict[str, str] = {
 }
 
 
-def prompt_verdict(rubric: Rubric, kind: str | None, found: Estimate) -> str:
-    shown, missed, unsure = len(rubric.earned), len(rubric.missed), len(rubric.unsure)
-    silent = f"; of {unsure} nobody can surely tell" if unsure else ""
-    sure = f"Surely it shows {shown} of {len(rubric.booleans)} habits and misses {missed}{silent}."
-    return f"Read as {verdicts.kind_of(kind)}. {sure} {score_told(found)}"
+def prompt_verdict(habits: Iterable[GradedHabit], kind: str | None, found: Estimate) -> str:
+    asked = [each for each in habits if each.applies]
+    told = Counter("unsure" if each.unsure else each.likely if each.earned else "missed" for each in asked)
+    rest = [f"{told[how]} {how}" for how in ("likely", "missed", "unsure") if told[how]]
+    sure = ", ".join([f"It surely shows {told['surely']} of {len(asked)} habits", *rest])
+    read = "Its kind is not clear" if kind is None else f"Read as {verdicts.kind_of(kind)}"
+    return f"{read}. {sure}. {score_told(found)}"

@@ -33,7 +33,7 @@ def api(house: House, api: Caller) -> Caller:
 async def test_every_tab_tells_the_same_whole(api: Caller, by: str, stack: str) -> None:
     answer = await api.get(f"/cost?days=7&by={by}&stack={stack}")
     html, text = answer.body.decode(), words_of(answer)
-    assert "Cost at least $0.05 Of it on goals not reached or repeated" in text
+    assert "Cost at least $0.05 On goals not reached or repeated" in text
     assert "Requests with a price 2 of 3" in text
     assert "1 request has no price" in text
     assert "Add a test to src/b.py that opens the file twice, reads from…" in text, "a title that was cut says so"

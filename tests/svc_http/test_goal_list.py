@@ -80,13 +80,13 @@ async def test_goals_are_narrowed_and_sorted(api: Caller, asked: str, shown: lis
 
 
 async def test_a_kind_that_is_filtered_by_stands_in_its_column(api: Caller) -> None:
-    """With a question mark where only a group of kinds is sure."""
+    """As likely where only a group of kinds is sure."""
     kinds = {*(goal["intent_class"] for goal in (await api.get("/v1/score_v3/goals", bearer())).json["goals"])}
     for kind in kinds - {"unclassified"}:
         body = (await api.get(f"/goals?intent_class={kind}")).body.decode()
         rows = re.findall(r'<td class="roomy">([^<]*)</td>', body)[::4]
         assert rows
-        assert {each.rstrip("?") for each in rows} == {KINDS[kind]}
+        assert {each.removeprefix("likely ") for each in rows} == {KINDS[kind]}
 
 
 @pytest.mark.parametrize("sort", ["turns", "duration", "grade", "tokens"])
@@ -130,7 +130,7 @@ async def test_words_are_found_without_standing_in_an_address(api: Caller) -> No
     at, page = await finds(api, "?days=30", "NAMES with space")
     told = words_of(page)
     assert titles(page) == ["3"]
-    assert "1 goal; looked back to Mon 27 Jul, 12:00" in told
+    assert "1 goal; looked back to Mon 27 Jul, 12:00." in told
     assert "Turn 1, prompt: Write a test of src/page3.py for names with spaces." in told
     assert "space" not in str(re.findall(r'(?:href|action)="[^"]*"', page.body.decode())) + at
     for query, words in (("?outcome=reached", "names with spaces"), ("", "(.*)+$ [a-z")):
@@ -153,7 +153,7 @@ async def test_a_search_shows_what_narrows_it_and_takes_it_off(api: Caller) -> N
     at, page = await finds(api, "?outcome=reached&agent=codex&overridden=true", '"names" with “spaces”')
     told = words_of(page)
     assert "Nothing found" in told
-    assert "only reached ( not only reached ), codex ( not only codex ), with a word of yours (" in told
+    assert "only reached ( not only reached ), codex ( not only codex ), that you corrected (" in told
     assert "All goals" not in told
     for name, asked in (("outcome", "reached"), ("agent", "codex"), ("overridden", "true")):
         less = at.replace(f"{name}={asked}&", "")

@@ -164,7 +164,7 @@ async def test_a_goal_at_a_glance(house: House, api: Caller) -> None:
     assert f"{used['input_tokens']} tokens in, {used['output_tokens']} out, 0 from the cache, 0 into it" in text
     detail = (await api.get(f"/v1/score_v3/sub-sessions/{goal[7:]}", bearer())).json
     dearest = f"Dearest: turn 1 , ${told['course'][0]['cost_usd']:.2f}"
-    assert f"your median goal: ${detail['median_cost_usd']:.2f}. {dearest}" in text
+    assert f"the median of your newest goals: ${detail['median_cost_usd']:.2f}. {dearest}" in text
     assert used["input_tokens"] == sum(each["used"]["input_tokens"] for each in told["turns"]) == 200
     assert "reached its goal" in text
     assert "1 change in 1 file · 2 tools · 1 check" in text

@@ -73,7 +73,7 @@ async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: Ho
     assert "2 of 2 decided goals reached; 1 undecided: the rate may be" in told
     assert "3 goals began: 2 reached, 1 undecided." in told
     assert "Cost $0.03 by list price; $0.01 in the 30 days before" in told
-    assert "Time lost 0 s to limits and failures" in told
+    assert "Time lost 0 s no failure was seen" in told
     assert "Were these reached? Add a --json flag to src/cli.py and test it." in told
     body = page.body.decode()
     assert 'href="/goals?from=2026-07-24&amp;to=2026-07-24" aria-label="24 Jul: 1 of 1 decided goal reached' in body
@@ -232,7 +232,7 @@ async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> N
     (goal,) = await goals_of(api)
     for word in ("reached", "not-again"):
         shown = words_of(await api.get(f"{goal}/say?word={word}"))
-        assert "It counts as reached then, as it does now." in shown
+        assert "It will count as reached, as it does now." in shown
         assert "The rate of the last 30 days stays: 1 of 1 decided goal reached" in shown
     before = words_of(await api.get(f"{goal}/say?word=reached&from=2026-08-01&to=2026-08-01"))
     assert "stays; the goal began before" in before or "No goal counts yet" in before
@@ -253,7 +253,7 @@ async def test_a_word_that_keeps_the_rate_tells_what_else_moves(house: House, ap
     assert body.count("<option value=") == len(KINDS) - 1
     await said(api, f"{goal}/say", word="not-reached")
     shown = words_of(await api.get(f"{goal}/say?word=again"))
-    moved = "It counts as repeated then, instead of not reached; so do the numbers of goals, and the costs, by outcome."
+    moved = "It will count as repeated instead of not reached, also where goals and costs are told by outcome."
     assert moved in shown
     assert "The rate of the last 30 days stays: 0 of 1 decided goal reached" in shown
 

@@ -316,7 +316,7 @@ async def test_an_old_report_shows_what_it_has(house: Workshop, api: Caller, mon
     text = words_of(await api.get(address))
     assert "No goal counts yet" in text
     assert "Checks It names none. About 50 % of 4 prompts showed it." in text
-    assert "Old plan? undecided 3 s All goals –" in text
+    assert "Old likely plan undecided 3 s All goals –" in text
 
 
 async def test_reports_come_by_themselves_where_one_wants_them(house: House, api: Caller) -> None:

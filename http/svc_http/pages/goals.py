@@ -89,7 +89,7 @@ def link_of(asked: Mapping[str, str], here: str = "/goals") -> LinkTo:
 
 def shown_of(query: Query, projects: Mapping[str, str]) -> dict[str, Any]:
     """What the list shows of what was asked for. `projects`: their names by their keys, which tell nobody anything."""
-    called = {**STATES, **KINDS, "true": "with a word of yours", "unknown": "of no known project", **projects}
+    called = {**STATES, **KINDS, "true": "that you corrected", "unknown": "of no known project", **projects}
     return {
         "asked": {name: query.get(name, "") for name in FILTERS},
         "called": called,

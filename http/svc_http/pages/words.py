@@ -93,8 +93,8 @@ def cost_told(of: Any) -> str:
 
 
 def kind_shown(intent_class: str, told: str | None) -> str:
-    """The class, with a question mark where no more is sure than its group; a dash where there is none."""
-    return KINDS.get(intent_class, UNKNOWN) + "?" * (intent_class in KINDS and intent_class != told)
+    """The class, and that it is only likely where no more is sure than its group; a dash where there is none."""
+    return "likely " * (intent_class in KINDS and intent_class != told) + KINDS.get(intent_class, UNKNOWN)
 
 
 def percent(value: float | None) -> str:

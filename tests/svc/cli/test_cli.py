@@ -55,7 +55,7 @@ def test_grade_reads_standard_input_or_a_file_and_quotes_what_it_found(tmp_path:
     assert all(habit["why"] for habit in graded["habits"])
     (tmp_path / "prompt.txt").write_text(PROMPT)
     shown = run("grade", str(tmp_path / "prompt.txt"))
-    assert ("Surely it shows" in shown, "src/parser.py" in shown) == (True, True)
+    assert ("It surely shows" in shown, "src/parser.py" in shown) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: Hou
     assert (commit["not_asked"], "Not asked" in commit["text"]) == ([], False)
     assert [each["prompt_id"] for each in boundary["kept"]] == [commit["prompt_id"], blue["prompt_id"]]
     weighed = {each["what"]: each["weight"] for each in boundary["kept"][-1]["signals"]}
-    assert next(iter(weighed)) == "as prompts mostly go on, before any signal"
+    assert next(iter(weighed)) == "prompts mostly go on with the same goal"
     assert weighed["its changes were committed just before"] > 0
     nearest = next(sentence for sentence in boundary["text"] if sentence.startswith("Nearest to a boundary was"))
     assert "That 119 minutes had passed is not weighed: time counts only where a prompt stands apart" in nearest
