@@ -1,7 +1,6 @@
 """One prompt graded by itself, with words: what `svc grade` prints."""
 
 from collections import Counter
-from collections.abc import Iterable
 
 import msgspec
 
@@ -100,7 +99,7 @@ NOT_JUDGED: dict[str, str] = {
 }
 
 
-def prompt_verdict(habits: Iterable[GradedHabit], kind: str | None, found: Estimate) -> str:
+def prompt_verdict(habits: tuple[GradedHabit, ...], kind: str | None, found: Estimate) -> str:
     asked = [each for each in habits if each.applies]
     told = Counter("unsure" if each.unsure else each.likely if each.earned else "missed" for each in asked)
     rest = [f"{told[how]} {how}" for how in ("likely", "missed", "unsure") if told[how]]

@@ -48,10 +48,9 @@ class SubSessionEvidence:
         self.around = [*self.turns, *([] if self.following is None else [self.following])]
 
     def next_goal(self) -> str | None:
-        """The one in which its session goes on."""
         turn_id = None if self.following is None else str(self.following.turn_id)
-        found = self.reader.db.execute("SELECT sub_session_id FROM prompts WHERE turn_id = ?", (turn_id,)).fetchone()
-        return None if found is None else str(found[0])
+        found = self.reader.db.execute("SELECT sub_session_id FROM prompts WHERE turn_id = ?", (turn_id,))
+        return next((str(name) for (name,) in found), None)
 
     @cached_property
     def seen(self) -> list[PlacedObservation]:

@@ -135,6 +135,8 @@ async def test_words_are_found_without_standing_in_an_address(api: Caller) -> No
     assert "space" not in str(re.findall(r'(?:href|action)="[^"]*"', page.body.decode())) + at
     for query, words in (("?outcome=reached", "names with spaces"), ("", "(.*)+$ [a-z")):
         assert "Nothing found" in words_of((await finds(api, query, words))[1])
+    _, bounded = await finds(api, "?from=2026-07-30&to=2026-08-01", "nowhere")
+    assert "all time may hold more ( look there )" in words_of(bounded)
     assert (await press(api, "/goals/search?days=7", words=" ")).headers["Location"] == "/goals?days=7"
     _, hostile = await finds(api, "", HOSTILE)
     assert (hostile.status, HOSTILE in hostile.body.decode()) == (200, False)

@@ -16,7 +16,7 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.period import Drawn, drawn, period_of
 from svc_http.pages.rendering import cut
-from svc_http.pages.words import cost_told, rounding, usd
+from svc_http.pages.words import cost_told, usd
 from svc_http.routing import Routes
 
 REQUESTS_MAX = 10_000  # the newest of the time, so that nobody waits for the page; the API looks at more
@@ -53,7 +53,6 @@ async def cost(call: BySignIn) -> Response:
         series=series.names,
         rows=rows,
         unit=bars.unit,
-        rounded_rows=_rounded(rows),
         chart=_chart(rows, series, bars),
         lost=lost,
     )
@@ -100,11 +99,6 @@ def _rows(groups: Sequence[CostGroup | None], bars: Drawn, series: Series) -> li
             known_usd[series.places[part.key]] += part.known_cost_usd or 0
         rows.append(Row(label, group, known_usd, query))
     return rows
-
-
-def _rounded(rows: Sequence[Row]) -> str:
-    """Why the parts of a row do not add up as they are shown."""
-    return max((rounding(each.known_usd, each.group.known_cost_usd) for each in rows if each.group), default="")
 
 
 def _chart(rows: Sequence[Row], series: Series, drawn: Drawn) -> Markup:
