@@ -70,7 +70,8 @@ class SubSessionEvidence:
         text = self.text(found[0].prompt if found else None)
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
-        return EvidencePiece(what=what, position=turn.position, quote=last_line(text) if pasted else one_line(text))
+        quote = last_line(text) if pasted else one_line(text)
+        return EvidencePiece(what=self.said_of(what, turn), position=turn.position, quote=quote)
 
     def said_of(self, what: str, turn: Turn) -> str:
         """The phrase of a rule, as true of this very prompt."""

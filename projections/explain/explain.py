@@ -347,10 +347,8 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
     shows = _checked(facts, ok=what == rules.CHECKED) if what in _CHECKS else _BY_WORK.get(what)
     if shows is not None and (seen := next((each for each in facts.seen[::-1] if shows(each.observation)), None)):
         piece, at_us = facts.work_piece(what, seen), seen.at_us
-    elif what in _BY_PROMPT:
-        if said := [turn for turn in _speaking(facts, what) if turn.position == position]:
-            piece, at_us = facts.prompt_piece(facts.said_of(what, said[0]), said[0]), said[0].started_us
-            later = said[0] is facts.following
+    elif what in _BY_PROMPT and (said := [each for each in _speaking(facts, what) if each.position == position]):
+        piece, at_us, later = facts.prompt_piece(what, said[0]), said[0].started_us, said[0] is facts.following
     elif what in _BY_ANSWER:
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
