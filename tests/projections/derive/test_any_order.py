@@ -204,6 +204,13 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(
     assert tables(live.db) == at_once
 
 
+def test_a_claim_may_come_after_what_two_sessions_tell_of_one_prompt() -> None:
+    same = (PROMPTS[1], MONDAY, True)
+    facts = numbered(told([("prompt", "s1", PROMPTS[0], MONDAY, False), ("log", "s1", *same), ("prompt", "s2", *same)]))
+    late_claims = facts[len(SESSIONS) :] + facts[: len(SESSIONS)]
+    assert tables(project(late_claims, range(len(facts)))) == tables(project(facts))
+
+
 def test_no_fact_of_the_stories_fails() -> None:
     """A fact that cannot be derived would make every comparison above an empty one."""
     story = [
