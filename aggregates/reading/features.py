@@ -208,8 +208,8 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
         if bare.isalpha() and (bare.islower() or bare.istitle()):
             continue
         if not REFERENCE.match(bare) and not ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:"))):
-            if bare.isdigit():
-                found.add("number")
+            if bare[:1].isdigit():
+                found.add("number" if bare.isdigit() else "figure")
         elif bare and bare not in NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
             found.add(_kind(bare))
             command = bare[0] == "/" and own.lstrip().startswith(bare)
@@ -236,7 +236,8 @@ def _kind(bare: str) -> str:
 
 
 _OBJECT_WORDS_MAX = 2  # a wish for something better may name so much of what is to be better; a path has two more
-_EMPTY = lexicon.HOLLOW | lexicon.LISTS["better"] | lexicon.LISTS["reworking"] | lexicon.LISTS["wide"] | {"and", "with"}
+_BETTER = lexicon.LISTS["better"] | lexicon.LISTS["faster"]
+_EMPTY = lexicon.HOLLOW | _BETTER | lexicon.LISTS["reworking"] | lexicon.LISTS["wide"] | {"and", "with"}
 _ELSEWHERE = lexicon.LISTS["elsewhere"]
 _ALL_OF_IT = lexicon.patterns("wishes")["all of it"]
 _ASKING = frozenset({"how", "what", "which", "why"})
@@ -251,11 +252,12 @@ def empty_wishes(shown: Features) -> list[str]:
     elsewhere = ["points elsewhere"] if named and not own and _ELSEWHERE.issuperset(named) else []
     if "asks ?" in shown.cues:
         return elsewhere
-    better, wide = (not words.isdisjoint(shown.distinct) for words in (lexicon.LISTS["better"], lexicon.LISTS["wide"]))
+    better, wide = (not words.isdisjoint(shown.distinct) for words in (_BETTER, lexicon.LISTS["wide"]))
     bounded = not shown.cues.isdisjoint({"reference", "phrase:scope_limit"})
+    is_measured = bool(shown.cues & {"number", "figure"}) and not lexicon.LISTS["faster"].isdisjoint(shown.distinct)
     object_words = _OBJECT_WORDS_MAX + 2 * ("reference" in shown.cues)
     found = {
-        "only better": better and len(named) <= object_words,
+        "only better": better and len(named) <= object_words and not is_measured,
         "names everything": not bounded
         and (_ALL_OF_IT.search(" ".join(shown.words)) is not None or (wide and not named)),
     }

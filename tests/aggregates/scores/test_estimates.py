@@ -166,6 +166,8 @@ def test_a_chance_in_words() -> None:
         "whatever the verb": ("refactor the UI to be cleaner and more modern", False, False),
         "of a thing": ("make the login page nicer please", False, None),
         "improve": ("improve the settings dialog", False, None),
+        "faster": ("make the search faster", False, None),
+        "by a figure": ("make the search 2x faster, or answer in 200 ms", True, None),
         "all of it": ("polish all of it", False, False),
         "the whole code base": ("add type hints to the whole code base", None, False),
         "an outcome": ("make the login page return 404 for unknown users", True, None),
