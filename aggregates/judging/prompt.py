@@ -89,7 +89,7 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
-_WORK_ON_CHECKS = re.compile(r"\W*(?:fix|rename|refactor|move|delete|remove|rewrite|clean)\b")
+_WORK_ON_CHECKS = re.compile(r"(?s)\W*(?:fix|re(?:name|factor|move|write)|move|delete|clean)\b(?!.*\brun\b)")
 _UNSURE = "nobody can tell: what was found may be enough or not"
 
 
