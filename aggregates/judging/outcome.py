@@ -26,7 +26,7 @@ SPEAKS_FOR: tuple[str, ...] = (
     SHIPPED := "the user asks to commit or merge it",
     MOVED_ON := "the next turn opens a new goal without a correction",
     UNCHALLENGED := "an answer stands unchallenged",
-    CHANGED := "a change was made, and its turn ran to the end",
+    CHANGED := "a change was made, and the last turn ran to the end",
     REPORTED := "the answer says that the work is done",
 )
 SPEAKS_AGAINST: tuple[str, ...] = (

@@ -14,7 +14,7 @@ from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, kin
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
-from aggregates.turns.turn import Observation, ToolUse, Turn
+from aggregates.turns.turn import CHANGE, OTHER_OK, Observation, ToolUse, Turn
 from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
@@ -223,11 +223,11 @@ def _undecided(facts: evidence.SubSessionEvidence) -> str:
         return evidence.said("undecided", "against" if against else "nothing")
     if verdict.undecided != "unchecked":
         return evidence.said("undecided", "balanced")
-    later = "unchecked_later" if facts.row.turns > 1 else "unchecked"
-    last = facts.turns[-1].prompt
-    if facts.row.turns > 1 and last is not None and last.navigational in ("short", "acknowledgement"):
-        later = "unchecked_short"
-    return evidence.said("undecided", later, turn=len(facts.turns))
+    last, marks = facts.turns[-1].prompt, "".join(turn.work.marks for turn in facts.turns)
+    short = last is not None and last.navigational in ("short", "acknowledgement")
+    later = "unchecked" if facts.row.turns == 1 else "unchecked_short" if short else "unchecked_later"
+    check = evidence.said("undecided", "lesser_check" if OTHER_OK in marks[marks.rfind(CHANGE) + 1 :] else "no_check")
+    return evidence.said("undecided", later, turn=len(facts.turns), check=check)
 
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:

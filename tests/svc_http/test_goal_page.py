@@ -244,18 +244,19 @@ async def test_a_turn_that_is_looked_for_is_unfolded_where_the_words_stand(house
 
 
 async def test_an_ok_that_is_no_answer_is_named_where_nobody_can_tell(house: House, api: Caller) -> None:
-    """A person who reads it sees the prompt, and is not told that there is none."""
-    at_us = NOW_US - DAY
-    log = Log(ANA_SCOPE)
+    """A person who reads it sees the prompt, and is not told that there is none, nor that nothing was run."""
+    log, at_us, told = Log(ANA_SCOPE), NOW_US - DAY, dict[Any, str]()
     log.now_us = at_us
-    first = log.prompt("s", "In README.md, section Install, replace `pip install x` by `pipx install x`.", at_us)
-    log.records("s", request(at_us), edit(at_us + SECOND, path="README.md"))
-    log.answer("s", first, "I replaced it.", at_us + MINUTE)
-    log.answer("s", log.prompt("s", "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)
+    for session, check in (("s", "no test or build of it was seen to pass"), ("t", "only a lesser check of it passed")):
+        shown = [shell(at_us + 2 * SECOND, "ruff check .")] * (session == "t")
+        first = log.prompt(session, "In README.md, section Install, put `pipx install x` for `pip install x`.", at_us)
+        told[first] = f"{check}, and turn 2 is too short to say that it is right"
+        log.records(session, request(at_us), edit(at_us + SECOND, path="README.md"), *shown)
+        log.answer(session, first, "I replaced it.", at_us + MINUTE)
+        log.answer(session, log.prompt(session, "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)
     house.has_seen(log)
     house.passes(NOW_US)
-    told = "no check of it was seen, and turn 2 is too short to say that it is right"
-    assert told in words_of(await api.get(f"/goals/{first}"))
+    assert all([said in words_of(await api.get(f"/goals/{first}")) for first, said in told.items()])
     assert "nothing said afterwards tells that it is right" in words_of(await api.get("/goals?outcome=undecided"))
 
 

@@ -351,7 +351,7 @@ def test_evidence_tells_when_it_was_said_or_done() -> None:
     pieces = [(each["at"][14:16], each["what"]) for goal in shown for each in goal["outcome"]["evidence_for"]]
     assert sorted(pieces) == [
         ("02", "a check succeeded after the last change"),
-        ("04", "a change was made, and its turn ran to the end"),
+        ("04", "a change was made, and the last turn ran to the end"),
         ("05", "a check succeeded after the last change"),
         ("07", "the user accepts, thanks or says that it works"),
         ("08", "the answer says that the work is done"),
