@@ -40,7 +40,7 @@ def check_names(words: Sequence[str], *, run: bool = False, check: bool = True) 
     told = [word.lower().rstrip("/") for word in words[:_WORDS_MAX] if word[:1] != "-" and "=" not in word]
     programs = [word.rsplit("/", 1)[-1].removesuffix(".exe") for word in told[:1]] + told[1:]
     left = list(dropwhile(LISTS["before_a_check"].__contains__, programs)) or programs[-1:]
-    script = re.fullmatch(_SAID["script"].pattern, left[0]) if left else None
+    script = _SAID["script"].fullmatch(left[0]) if left else None
     head = [script[1] if script else each for each in left[:1]]
     head += [word for word in left[1:_HEAD_MAX] if not {"/", "."} & {*word}]
     parts = {word: {word} if word in _KIND_OF else {*_PARTS.findall(word)} for word in head}

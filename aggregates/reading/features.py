@@ -208,8 +208,8 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
         if bare.isalpha() and (bare.islower() or bare.istitle()):
             continue
         if not REFERENCE.match(bare) and not ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:"))):
-            if bare[:1].isdigit():
-                found.add("number" if bare.isdigit() else "figure")
+            if bare.isdigit():
+                found.add("number")
         elif bare and bare not in NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
             found.add(_kind(bare))
             command = bare[0] == "/" and own.lstrip().startswith(bare)
@@ -243,7 +243,7 @@ _ALL_OF_IT = lexicon.patterns("wishes")["all of it"]
 _ASKING = frozenset({"how", "what", "which", "why"})
 
 
-def empty_wishes(shown: Features) -> list[str]:
+def empty_wishes(shown: Features, text: str) -> list[str]:
     """Whether a request is only for something better, only for what was said elsewhere, or for everything."""
     if not _ASKING.isdisjoint(shown.distinct):
         return []
@@ -254,7 +254,7 @@ def empty_wishes(shown: Features) -> list[str]:
         return elsewhere
     better, wide = (not words.isdisjoint(shown.distinct) for words in (_BETTER, lexicon.LISTS["wide"]))
     bounded = not shown.cues.isdisjoint({"reference", "phrase:scope_limit"})
-    is_measured = bool(shown.cues & {"number", "figure"}) and not lexicon.LISTS["faster"].isdisjoint(shown.distinct)
+    is_measured = not lexicon.LISTS["faster"].isdisjoint(shown.distinct) and any(map(str.isdigit, text))
     object_words = _OBJECT_WORDS_MAX + 2 * ("reference" in shown.cues)
     found = {
         "only better": better and len(named) <= object_words and not is_measured,

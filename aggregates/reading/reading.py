@@ -66,7 +66,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     mistake = shown.phrases.get("correcting") in ("stop", "wrong")
     if mistake and not _SAYS["stop or wrong"].search(" ".join(shown.words)):
         said.append("only mentions a mistake")
-    said += [*features.empty_wishes(shown), *(["findable"] if shown.findable else [])]
+    said += [*features.empty_wishes(shown, looked.own), *(["findable"] if shown.findable else [])]
     if _SAYS["images"].match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in features.NUMBERED_WORDS if word in shown.distinct]
