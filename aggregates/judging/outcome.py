@@ -258,12 +258,12 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     answers_itself = last.prompt is not None and (last.prompt.accepts or ships(last))
     left_open = not (last.answered or last.work.tool_calls or answers_itself) and any(turn.answered for turn in turns)
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
-    failing = _stated_failure(course)
     answer, silent = last.response, course.following is None or course.unsure_end
+    broke_off = silent and answer is not None and answer.breaks_off and mark.COMMIT not in last.work.marks
     # What only asks may be answered by telling what fails.
     told = answer is not None and answer.reports_failure and not answer.reports_done
     unsettled = told and course.intent not in ASKING_INTENTS
-    taken_over = next(taking_over(turns, course.following), None)
+    failing, taken_over = _stated_failure(course), next(taking_over(turns, course.following), None)
     # A revert after a change, and no change after it.
     change, revert = marks.find(mark.CHANGE), marks.rfind(mark.REVERT)
     taken_back = 0 <= change < revert and marks.rfind(mark.CHANGE) < revert
@@ -281,7 +281,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (STATED_FAILURE, failing is not None, failing.response_position if failing else None),
         (OPEN_FAILURE, unsettled, last.response_position),
         (WAITS, silent and _waits(last), last.response_position),
-        (BROKE_OFF, silent and answer is not None and answer.breaks_off, last.response_position),
+        (BROKE_OFF, broke_off, last.response_position),
         (STILL_FAILING, _reports_failure(course), last.position),
         (TAKEN_OVER, taken_over is not None, taken_over.position if taken_over else None),
         (UNSURE_END, course.unsure_end, course.following.position if course.following else None),

@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.facts import DIGESTER, MONDAY, SECOND, Log, edit, project, request, shell
 
-STEP_US = 20 * SECOND
-SETTLED_US = 3_600 * SECOND
+STEP_US, SETTLED_US = 20 * SECOND, 3_600 * SECOND
 SAID = {"complete": True, "missed": False, "undecided": None}
 _SESSION = "built"
 

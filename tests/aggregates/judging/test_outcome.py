@@ -269,6 +269,7 @@ def test_after_which_work_a_piece_is_there(piece: str, intent: Intent | None, th
         "the answer tells of it": (NO_CHANGE, [work("a", answer="Pushed and merged.")], "bug_fix", False),
         "and goes on": (REPORTED, [work(answer=f"{DONE}\nSpawning a researcher...")], None, False),
         "busy": (BROKE_OFF, [work(answer="The context is set.\n◆ Spawning a researcher...")], None, True),
+        "busy after a commit": (BROKE_OFF, [work("CMa", answer=BREAKS_OFF)], None, False),
         "offers to push": (WAITS, [work(answer=f"{DONE} Want me to push and open a PR?")], None, False),
         "then a few letters": (SHIPPED, [work(), work(text=COMMIT), work(text="npm t")], None, True),
         "a rebase brings in others' work": (SHIPPED, [work(), work(text="/rebase main")], None, False),
