@@ -129,10 +129,10 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     return found
 
 
-def in_these_words(verdict: BooleanVerdict, found: Evidence) -> Likely:
+def in_these_words(verdict: BooleanVerdict, found: Evidence, *, asked_back: bool = False) -> Likely:
     """How likely it is, in words: surely only where words of the prompt bear it out, or the whole of it does."""
-    borne_out = verdict.value is not True or found.span is not None or not rests_on_words(verdict.name)
-    return verdict.likely if borne_out else "likely"
+    borne_out = found.span is not None if rests_on_words(verdict.name) else not asked_back
+    return verdict.likely if borne_out or verdict.value is not True else "likely"
 
 
 def rests_on_words(name: BooleanName) -> bool:
@@ -145,6 +145,7 @@ _SENTENCE_END = re.compile(r"[.?!] ")
 _PRINTED = re.compile(r"(?m)^\s*(?:===|[✓✔✗⨯│├└]|(?:error|Error)[:=])")  # lines of a program
 _PRINTED_CHARS = 600
 _SENTENCE_MIN = 12  # a sentence that ends before so many characters is told with the next one
+_ANSWERS = re.compile(r"(?i)\W*(?:y(?:es|eah|ep|up)|no(?:pe)?|ok(?:ay)?|sure|right)(?:[ ,.!]+[\w'-]+){0,5}[ ,.!]*")
 _ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")  # of a list's first item, where it was cut
 
 
@@ -167,7 +168,7 @@ def first_sentence(text: str) -> str:
 
 def how_to_earn(name: BooleanName, text: str | None) -> str:
     """How this very prompt would earn it: its own first sentence, with what is missing."""
-    said = "" if text is None else first_sentence(text)
+    said = "" if text is None or _ANSWERS.fullmatch(text) else first_sentence(text)
     return HABIT_WORDS[name].rewrite.format(said=said).replace("….", "…") if said else HABIT_WORDS[name].how
 
 

@@ -4,7 +4,7 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
 from itertools import chain, islice
 
@@ -109,7 +109,7 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
         asks=_TELLS["offers"].search(end[-_OFFER_CHARS:]) is not None,
-        reports_done=told_done(text) is not None,
+        reports_done=any(told_done(text)),
         reports_failure=_TELLS["failed"].search(end) is not None,
         closes=_TELLS["closes"].search(end[-_CLOSE_CHARS:]) is not None,
         invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
@@ -118,16 +118,21 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
     )
 
 
-def told_done(text: str) -> Span | None:
-    """The sentence of an answer's end that says that the work is done."""
+def told_done(text: str, chars: int = _END_CHARS) -> Iterator[Span]:
+    """The sentences of an answer's end that say that the work is done."""
     cut_off, own = own_end(text)
     end = len(own.rstrip())
-    for sentence in SAID_SENTENCE.finditer(own, max(0, end - LOOKED_CHARS)):
-        if sentence.end() > end - _END_CHARS and _TELLS["done"].search(
-            _TELLS["told of"].split(sentence[0].lower(), 1)[0]
-        ):
-            return Span(cut_off + sentence.start(), cut_off + sentence.end())
-    return None
+    for sentence in SAID_SENTENCE.finditer(own, max(0, end - max(chars, LOOKED_CHARS))):
+        if sentence.end() > end - chars and _TELLS["done"].search(_TELLS["told of"].split(sentence[0].lower(), 1)[0]):
+            yield Span(cut_off + sentence.start(), cut_off + sentence.end())
+
+
+def quoted_done(text: str) -> Span | None:
+    """The one that says it of the whole: an item of a list only where no other does, and it is no part of the work."""
+    found = (*told_done(text), *told_done(text, len(text)))
+    plain = (each for each in found if not _TELLS["item"].match(text, text.rfind("\n", 0, each.start) + 1))
+    whole = (each for each in found if _TELLS["done in an item"].search(text[each.start : each.end].lower()))
+    return next(chain(plain, whole), None)
 
 
 _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -357,13 +362,14 @@ _BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be
 def best_reference(own: str) -> tuple[int, int, int] | None:
     """How telling the most telling reference of a text is, and where it stands.
 
-    No command that it begins with, and no word in capitals.
+    No command that it begins with or of an agent itself, and no word in capitals.
     """
     found = []
     for chunk in islice(_SAYS["chunk"].finditer(own), _LOOKED_CHUNKS_MAX):
         bare = chunk[0].strip(features.AROUND)
         word = bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle() or bare.isupper()))
-        command = chunk[0].startswith("/") and not own[: chunk.start()].strip()
+        sets_up = bare.startswith("/") and _OPENS["sets up the session"].fullmatch(bare)
+        command = sets_up or (chunk[0].startswith("/") and not own[: chunk.start()].strip())
         none = word or command or features.names_nothing(bare) or _SAYS["no place"].fullmatch(bare)
         either = _SAYS["either"].fullmatch(bare)
         if none or (either and either[1].lower() not in lexicon.LISTS["folders"]) or not features.REFERENCE.match(bare):

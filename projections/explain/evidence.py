@@ -147,13 +147,14 @@ def last_line(text: str | None) -> str | None:
 
 
 def saying(text: str | None, what: str) -> str | None:
-    """Of an answer what says that it failed, or that it is done; else all of it."""
-    from aggregates.reading.reading import told_done  # late: its patterns take 30 ms to load
+    """Of an answer what says that it failed, else all of it; or what says that it is done, else nothing."""
+    from aggregates.reading.reading import quoted_done  # late: its patterns take 30 ms to load
     from aggregates.reading.statements import stated_failure
 
     failed = stated_failure(text or "") if what == STATED_FAILURE else None
-    said = told_done(text or "") if what == REPORTED else failed and failed.said
-    return text if said is None or text is None else text[said.start : said.end]
+    said = quoted_done(text or "") if what == REPORTED else failed and failed.said
+    whole = None if what == REPORTED else text
+    return whole if said is None or text is None else text[said.start : said.end].lstrip(" \t-•")
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:

@@ -8,13 +8,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from aggregates.judging.prompt import AS_A_WHOLE, how_to_earn, in_these_words, rests_on_words, rubric_evidence
+from aggregates.judging.prompt import AS_A_WHOLE, LEANS, how_to_earn, in_these_words, rests_on_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
 from aggregates.scores.prompt_grade import NAVIGATES
 from aggregates.times import iso
+from aggregates.turns.turn import CHANGE
 from projections.derive.sessions import prompt_id
 from projections.explain import evidence
 from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn, graded
@@ -105,7 +106,9 @@ def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricEx
         named = (each for each in classified if each.body.rubric.intent == intent == judged)
         naming = next((each.turn for each in named), None)
         if naming is not None:
-            why = "" if naming is classified[0].turn else ", the first that asks for a change"
+            said = naming.prompt  # a few words that rest on an answer may ask for nothing by themselves
+            rests = said is not None and said.shows(*LEANS) and not said.shows("words over 6")
+            why = "" if rests or naming is classified[0].turn else ", the first that asks for a change"
             by = f"by the prompt of {iso(naming.started_us)}{why}"
         earned = [name for name, each in habits.items() if each.likely == "surely"]
         unsure = [name for name, each in habits.items() if each.unsure or (each.earned and name not in earned)]
@@ -237,6 +240,8 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
     unit = unit[: len(joined_turns([each.turn for each in unit]))]
     texts = [text for each in unit if (text := facts.text(each.body.prompt)) is not None]
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
+    answer, marks = unit[-1].turn.response, unit[-1].turn.work.marks
+    asked_back = answer is not None and answer.asks and not answer.invites and CHANGE not in marks
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
     verdicts, explained = {each.name: each for each in own.booleans}, {}
     for name, found in rubric_evidence(text, own, prompt.turn.position).items():
@@ -250,7 +255,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             earned=name in own.earned,
             unsure=verdict.value is None,
             chance=verdict.chance,
-            likely=in_these_words(verdict, found),
+            likely=in_these_words(verdict, found, asked_back=asked_back),
             span=span,
             how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
             prompt_id=named if name in own.earned else None,

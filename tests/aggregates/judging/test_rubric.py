@@ -112,7 +112,9 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
 
 
 def test_an_advice_takes_up_no_words_that_a_program_printed() -> None:
-    assert "The build" not in how_to_earn("verification_requested", "The build of a\n=== Step 1\n✓ got\nError: 1")
+    """Nor those that answer a question."""
+    for text in ("The build of a\n=== Step 1\n✓ got\nError: 1", "yeah bug report only"):
+        assert "“" not in how_to_earn("verification_requested", text)
 
 
 @each_of(lines_of(Path(__file__).with_name("quotes.txt")))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
-from aggregates.reading.reading import read_prompt, read_response, told_done
+from aggregates.reading.reading import quoted_done, read_prompt, read_response
 from aggregates.reading.readings import TOKENS_MAX
 from aggregates.reading.statements import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
@@ -61,6 +61,7 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("<command-name>/clear</command-name>", "command"),
         ("ok, but why is the build red?", None),
         ("yeah that would be great", "acknowledgement"),
+        ("yes, that was it", "acknowledgement"),
         ("Great. I'll see if these end up in the log.", "acknowledgement"),
         ("I'll do the testing.", "acknowledgement"),
         ("yes, that would break the build, keep the lock", None),
@@ -194,11 +195,13 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
         ("The page is now updated.", "The page is now updated."),
         ("It works now. Your file was created before our changes were compiled.", None),
         ("It is green.\n```\n✓ configured\n```", None),
+        ("I made it.\n1. `a.py`:\n   - Updated its comments\n- All tests pass\n", "- All tests pass"),
+        ("All is in. The page is updated.\n1. **Move** - Updated names" + ", and so on" * 40, " The page is updated."),
     ]
 )
 def test_that_the_work_is_done_is_quoted_from_where_it_is_said(answer: str, said: str | None) -> None:
     """The sentence of the answer's end, outside code and quotes."""
-    found = told_done(answer)
+    found = quoted_done(answer)
     assert (None if found is None else answer[found.start : found.end]) == said
     assert read_response(answer, DIGESTER).reports_done is (said is not None)
 

@@ -206,6 +206,24 @@ WHY = (
 BLUE = "make the button blue"
 
 
+async def test_a_prompt_whose_answer_asks_back_does_not_surely_give_enough_to_start(house: House, api: Caller) -> None:
+    shown = []
+    for session, answer in (("a", "It is small."), ("b", "Which of the two, the first or the last?")):
+        log = Log(ANA_SCOPE)
+        asked = log.prompt(session, "Rename total_of to sum_of in src/cart.py.", MONDAY)
+        log.answer(session, asked, answer, MONDAY + SECOND)
+        shown.append((await of(house, api, log, session, 4 * HOUR))["rubric"])
+    assert [each["booleans"]["context_sufficient"]["likely"] for each in shown] == ["surely", "likely"]
+
+
+async def test_words_that_answer_a_question_are_not_said_to_ask_first_for_a_change(house: House, api: Caller) -> None:
+    log = worked(WHY, "src/auth.py")
+    log.prompt("a", "yeah, the blue button only", MONDAY + MINUTE)
+    log.records("a", edit(MONDAY + MINUTE + SECOND, path="web/button.css"))
+    text = (await of(house, api, log, after_us=4 * HOUR))["rubric"]["text"]
+    assert text[0] == "It is a change, by the prompt of 2026-01-05T09:01:00Z."
+
+
 async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: House, api: Caller) -> None:
     """The first names a test, and is an investigation by itself: of it no check was asked. Of those that stayed,
     the nearest to a boundary is told in words, with what was weighed whatever came before."""
