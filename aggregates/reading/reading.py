@@ -128,11 +128,11 @@ def told_done(text: str, chars: int = _END_CHARS) -> Iterator[Span]:
 
 
 def quoted_done(text: str) -> Span | None:
-    """The one that says it of the whole: an item of a list only where no other does, and it is no part of the work."""
-    found = (*told_done(text), *told_done(text, len(text)))
-    plain = (each for each in found if not _TELLS["item"].match(text, text.rfind("\n", 0, each.start) + 1))
-    whole = (each for each in found if _TELLS["done in an item"].search(text[each.start : each.end].lower()))
-    return next(chain(plain, whole), None)
+    """Of its end what is no item of a list; else what says it of all the work, wherever it stands."""
+    whole = _TELLS["all is done"]
+    ends = (each for each in told_done(text) if not _TELLS["item"].match(text, text.rfind("\n", 0, each.start) + 1))
+    others = (each for each in told_done(text, len(text)) if whole.search(text[each.start : each.end].lower()))
+    return next(chain(ends, others), None)
 
 
 _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"

@@ -206,6 +206,11 @@ def test_that_the_work_is_done_is_quoted_from_where_it_is_said(answer: str, said
     assert read_response(answer, DIGESTER).reports_done is (said is not None)
 
 
+def test_an_item_of_a_list_that_tells_of_a_part_is_not_quoted() -> None:
+    answer = "Here is what was done:\n1. **Move** - Updated names" + ", and so on" * 40
+    assert (read_response(answer, DIGESTER).reports_done, quoted_done(answer)) == (True, None)
+
+
 STATED, SAID = (
     (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()[1:] for name in ("stated.txt", "said.txt")
 )
