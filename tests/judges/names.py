@@ -35,7 +35,7 @@ _PLACES = ("first", "last", "any")
 
 _SHAPES = (
     *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
-    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number", "figure"),
+    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
     *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
     *("path", "symbol", "code name", "mention", "url", "flagged"),
     *("says nothing", "word list"),
