@@ -109,7 +109,7 @@ def test_two_nodes_make_the_tables_at_once(shared_store: str) -> None:
 def test_a_server_that_ends_every_connection_costs_nothing(store: EventStore, postgres: Postgres) -> None:
     """Pooled connections are looked at before they are used."""
     store.append([new("a")])
-    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc'"
+    ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'svc'"  # and wait
     postgres.run(ended)
     assert store.append([new("b")]) == [2]
     assert len(store.read_after(0)) == 2
