@@ -34,7 +34,7 @@ from svc_http.routing import Routes
 TURNS_SHOWN = 25
 FOLDED_CHARACTERS_MAX = 40_000  # of the texts of one page; what is behind them has a page for each turn
 SHORT_CHARACTERS = 160  # a prompt that is no longer stands unfolded
-EXCERPT_CHARACTERS = 110
+EXCERPT_CHARACTERS = 80  # about one line
 TOOLS_SHOWN, FILES_SHOWN = 12, 8
 ALONE_CHARACTERS_MAX = 40_000  # of a text that has the page to itself
 BEFORE_FOUND_CHARACTERS = 500  # of a long text, before the words that were looked for
