@@ -370,7 +370,8 @@ def link_copies(db: sqlite3.Connection, rows: Rows) -> None:
         query = "SELECT r.twin FROM json_each(?) k CROSS JOIN late_requests r ON r.capture_id = k.value"
         keys |= {key for (key,) in db.execute(query, (json_array(new),))}
     told = [name for name, _, _, host, digest, *_ in rows.captures if host is not None and digest is not None]
-    told += [name for (name,) in db.execute(_OF_CLAIMED, (json_array([session for session, *_ in rows.sessions]),))]
+    if claimed := [session for session, *_ in rows.sessions]:
+        told += [name for (name,) in db.execute(_OF_CLAIMED, (json_array(claimed),))]
     found = db.execute(_BY_NAME, (json_array(told),)) if told else ()
     alike = {name: {name, *msgspec.json.decode(names, type=list[str])} for name, names in found if names != "[]"}
     for sign, capture in db.execute(_BY_REQUEST, (json_array(sorted(keys)),)) if keys else ():

@@ -19,7 +19,7 @@ from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, operator_text
+from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, is_sent_again, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
 from svc_http.params import SHOWN_CHARACTERS, integer
@@ -152,7 +152,7 @@ async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
     member, directory = _looked_after(call, records.Membership, membership_id), call.service.directory
     scope, name = member.scope, directory.name_of(member.developer_id) or ""
     links = sum(each.scope == scope for each in directory.all(records.Link))
-    if (await form_of(call)).get("after", str(links)) != str(links):
+    if is_sent_again(await form_of(call), links):
         return await _done(call, "link-made", member)
     if not await may_let_in(call.service, call.by, scope.developer_id):
         raise HttpError(409, SAID.refused["has-begun"].format(name=name[:SHOWN_CHARACTERS]))

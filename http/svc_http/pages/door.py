@@ -16,7 +16,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.ids import sign_in_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.directory import Developer, SignIn
-from aggregates.people.entry import ADDRESS, DEVELOPER, Principal, signed_in
+from aggregates.people.entry import ADDRESS, DEVELOPER, principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import period, rendering
@@ -95,11 +95,10 @@ class ByOperator(Call, frozen=True):
 async def error_page(service: Service, error: HttpError) -> Response:
     """In the frame of whoever is signed in."""
     told, body, found = rendering.error_told(service, error), Body(request), sign_in_of(service, request)
-    member = None if found is None else service.directory.membership(found.scope)
-    if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+    who = None if found is None else principal(service.directory, found.scope)
+    if _is_operator(service, request):
         page = await ByOperator(service, request, body).show("told.html", error.status, **told)
-    elif found is not None and member is not None:
-        who = Principal(found.scope, member.role)
+    elif found is not None and who is not None:
         page = await BySignIn(service, request, body, who, found).show("told.html", error.status, **told)
     else:
         page = await rendering.html("told.html", told, error.status)
@@ -148,6 +147,11 @@ def chosen(name: str, text: str, words: Collection[_W]) -> _W:
     raise HttpError(400, f"{name} must be one of {', '.join(words)}")
 
 
+def is_sent_again(fields: Mapping[str, str], made: int) -> bool:
+    """Whether a form was made before the newest of these, as one is that a browser sends anew with its page."""
+    return fields.get("after", str(made)) != str(made)
+
+
 async def form_of(call: Call) -> dict[str, str]:
     """The fields of the form that was sent. Raises `HttpError`: 415 or 400."""
     check_content_type(call.request, "application/x-www-form-urlencoded")
@@ -185,6 +189,10 @@ def operator_text(request: Request) -> str:
     return text if len(text) <= COOKIE_CHARACTERS_MAX else ""
 
 
+def _is_operator(service: Service, request: Request) -> bool:
+    return service.operators.stands(digest_of(operator_text(request)), service.now_us())
+
+
 def sign_in_of(service: Service, request: Request) -> SignIn | None:
     """Of the browser that asks, as things stand now."""
     text = request.cookies.get(cookie_name(request), "")
@@ -203,18 +211,17 @@ async def admit_to_pages(service: Service, request: Request, route: Route) -> Ca
     if route.kind is Call:
         return Call(service, request, Body(request))
     found = sign_in_of(service, request)
-    if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+    if route.kind is ByOperator and _is_operator(service, request):
         zone = "UTC" if found is None else service.directory.timezone(found.developer_id)
         return ByOperator(service, request, Body(request), zone=zone)
     if found is None:
         return _to_sign_in(request)
     spend(service, request, DEVELOPER, found.developer_id)
-    member = service.directory.membership(found.scope)
-    assert member is not None, "a sign-in stands only for a member"
-    if route.kind is ByOperator and member.role != "owner":
+    who = principal(service.directory, found.scope)
+    assert who is not None, "a sign-in stands only for a member"
+    if route.kind is ByOperator and who.role != "owner":
         raise HttpError(403, "this is for owners of the organization, and for whoever runs the server")
     service.uses.note(found.id, service.now_us())
-    who = Principal(found.scope, member.role)
     call = BySignIn(service, request, body_of(request, route, who), who, found)
     return call if route.kind is BySignIn else ByOperator(service, request, call.body, call)
 

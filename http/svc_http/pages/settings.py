@@ -22,7 +22,7 @@ from projections.sub_sessions.goals import ROWS_MAX, Order, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, own_address
+from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_sent_again, own_address
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, zone_sent
@@ -142,8 +142,8 @@ async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
 
 @routes("POST /settings/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
-    fields, keys = await form_of(call), str(len(_own_keys(call)))
-    if fields.get("after", keys) != keys:  # sent once more, as by loading the page anew
+    fields = await form_of(call)
+    if is_sent_again(fields, len(_own_keys(call))):
         return rendering.redirect("/settings?said=key-made")
     label = fields.get("label", "").strip() or None
     key, issue = new_key(call.scope, name=label, came_by=root_of(call.service.directory, call.sign_in))
