@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from svc.cli.demo import write_transcripts
 from tests.support.process import KEY, NOTHING, THIS_TREE, beside, svc
@@ -67,8 +67,13 @@ def _administration(running: Running) -> httpx.Client:
 
 def come_in(page: Page, link: str) -> None:
     page.goto(link)
+    follow(page, page.get_by_role("button"))
+
+
+def follow(page: Page, link_or_button: Locator) -> None:
+    """Click, and wait for the page that it leads to: a click alone waits for no answer of the server."""
     with page.expect_navigation():
-        page.get_by_role("button").click()
+        link_or_button.click()
 
 
 def cookie_header(cookies: list[Any]) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """Who gets in by a page and who does not: keys, a provider, links in mails; forged requests, frames, stolen cookies."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.house import Running, cookie_header, serving
+from tests.browser.house import Running, cookie_header, follow, serving
 from tests.support.process import svc
 from tests.support.provider import CLIENT, SECRET, provider
 
@@ -24,7 +24,7 @@ def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> No
     page.goto("/goals?days=90")
     for key, told in (("svc_" + "x" * 43, "unknown key"), (running.key, None)):
         page.get_by_label("Your key").fill(key)
-        page.get_by_role("button", name="Sign in").click()
+        follow(page, page.get_by_role("button", name="Sign in"))
         assert told is None or told in page.get_by_role("alert").inner_text().lower()
     assert page.url == f"{running.api}/goals?days=90"
     (cookie,) = context.cookies()
@@ -33,7 +33,7 @@ def test_a_key_signs_in_and_leads_back(running: Running, browser: Browser) -> No
     stolen = cookie_header([cookie])
     assert httpx.get(running.api, headers=stolen).status_code == 200
     page.locator(".top .menu summary").click()
-    page.get_by_role("button", name="Sign out").click()
+    follow(page, page.get_by_role("button", name="Sign out"))
     assert httpx.get(running.api, headers=stolen).status_code == 303
     context.close()
 
@@ -47,8 +47,7 @@ def test_a_page_from_elsewhere_presses_and_frames_nothing(running: Running, page
     assert all(
         "Skip to the content" not in (each.content() if each.url.startswith("http") else "") for each in page.frames
     )
-    with page.expect_navigation():
-        page.click("button")
+    follow(page, page.locator("button"))
     assert "may change nothing here" in page.inner_text("main")
     for site in ({"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}, {"Origin": "http://evil.example"}, {}):
         answer = httpx.post(f"{running.api}/sign-out", headers=FORM | cookie_header(cookies) | site)
@@ -81,14 +80,14 @@ def test_the_button_leads_there_and_back(tmp_path: Path, browser: Browser) -> No
             context.close()
 
 
+@pytest.mark.usefixtures("cookies")  # the owner has come in by the first link: another one ends it
 def test_a_link_in_a_mail_signs_in(running: Running, browser: Browser) -> None:
     link = svc("open", "--var", running.var, "--print").stdout.strip()
     context = browser.new_context()
     page: Page = context.new_page()
     page.route(MAIL, lambda route: route.fulfill(content_type="text/html", body=f'<a href="{link}">Come in</a>'))
     page.goto(MAIL)
-    page.click("a")
-    page.get_by_role("button", name="Sign in as").click()
-    page.wait_for_url(re.compile(rf"{re.escape(running.api)}/(sign-in)?$"))
+    follow(page, page.locator("a"))
+    follow(page, page.get_by_role("button", name="Sign in as"))
     assert page.url == f"{running.api}/"
     context.close()

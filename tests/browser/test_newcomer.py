@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.house import Running, come_in, import_work, serving
+from tests.browser.house import Running, come_in, follow, import_work, serving
 
 PICTURES = Path(__file__).parent / "pictures"
 WAY_SECONDS = 60
@@ -35,20 +35,20 @@ def test_from_the_first_start_to_a_word_that_counts(browser: Browser) -> None:
         page.goto("/")
         before = _reached(page)
         page.goto("/goals?outcome=reached")
-        page.locator(".goals tbody a").first.click()
+        follow(page, page.locator(".goals tbody a").first)
         page.get_by_text("Say otherwise").click()
         page.get_by_role("button", name="Not reached").click()
         page.get_by_role("button", name="Say so").wait_for()
         assert "/say" not in page.url, "now and then are shown in place"
         assert str(before - 1) in page.locator("tbody").inner_text()
-        page.get_by_role("button", name="Say so").click()
+        follow(page, page.get_by_role("button", name="Say so"))
         assert "counts from now on" in page.get_by_role("status").inner_text()
         assert "What you said" in page.inner_text("main")
         page.goto("/")
         assert _reached(page) == before - 1
         page.goto("/goals?outcome=not_reached")
-        page.locator(".goals tbody a").first.click()
-        page.get_by_role("button", name="Take it back").click()
+        follow(page, page.locator(".goals tbody a").first)
+        follow(page, page.get_by_role("button", name="Take it back"))
         page.goto("/")
         assert _reached(page) == before
         context.close()
@@ -73,7 +73,7 @@ def test_what_an_agent_sends_is_shown_and_never_obeyed(running: Running, page: P
     assert live.count() == others + 3
     for place in range(3):
         page.goto("/goals?outcome=going_on")
-        page.locator(".goals tbody a").nth(place).click()
+        follow(page, page.locator(".goals tbody a").nth(place))
         assert page.title() != "owned"
         assert "\u202e" not in page.content()
         assert page.locator("main script, main img").count() == 0
@@ -82,11 +82,11 @@ def test_what_an_agent_sends_is_shown_and_never_obeyed(running: Running, page: P
 
 def test_its_title_is_escaped_where_a_person_wrote_it(page: Page) -> None:
     page.goto("/goals?days=all")
-    page.locator(".goals tbody a").last.click()
+    follow(page, page.locator(".goals tbody a").last)
     page.get_by_text("Say otherwise").click()
     page.get_by_label("Other title").fill("<b>bold</b> & 'quoted'")
     page.get_by_role("button", name="Rename").click()
-    page.get_by_role("button", name="Say so").click()
+    follow(page, page.get_by_role("button", name="Say so"))
     assert page.locator("h1").inner_text() == "<b>bold</b> & 'quoted'"
 
 
@@ -94,17 +94,17 @@ def test_keys_and_browsers_are_ones_own_to_end(running: Running, browser: Browse
     page = context.new_page()
     page.goto("/settings")
     page.get_by_label("Name of a new key").fill('laptop <script>"')
-    page.get_by_role("button", name="Make a key").click()
+    follow(page, page.get_by_role("button", name="Make a key"))
     key = page.locator(".key-text").inner_text()
     other = browser.new_context(base_url=running.api)
     there = other.new_page()
     there.goto("/sign-in")
     there.get_by_label("Your key").fill(key)
-    there.get_by_role("button", name="Sign in").click()
+    follow(there, there.get_by_role("button", name="Sign in"))
     assert there.title() == "Home · svc"
     page.goto("/settings")
     page.locator("summary", has_text=f"Revoke {key[:12]}").click()
-    page.get_by_role("button", name=f"Revoke {key[:12]}").click()
+    follow(page, page.get_by_role("button", name=f"Revoke {key[:12]}"))
     assert "no longer works" in page.get_by_role("status").inner_text()
     there.goto("/goals")
     assert there.url == f"{running.api}/sign-in?next=/goals"
