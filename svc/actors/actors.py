@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 from uuid import UUID
 
 import structlog
@@ -28,7 +28,7 @@ from aggregates.decide import (
     required_streams,
     touched_streams,
 )
-from aggregates.event import Context, Decision, Digester, Event, Reply
+from aggregates.event import Context, Decision, Digester, Event, Mendable, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
 from svc.log.codec import NewEvent, rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
@@ -70,6 +70,23 @@ class Turns:
             with trio.CancelScope(shield=True):
                 done = await work()
             return done
+
+
+async def recur(
+    work: Callable[[], Awaitable[object]], pause_seconds: float, broken: str, retry_seconds: float | None = None
+) -> NoReturn:
+    """Do it again and again. `broken` is logged when it breaks; then it is tried again after a pause of its own."""
+    while True:
+        pause = pause_seconds
+        try:
+            await work()
+        except Exception as error:
+            pause = pause_seconds if retry_seconds is None else retry_seconds
+            if isinstance(error, Mendable):
+                log.warning(broken, reason=str(error))
+            else:
+                log.exception(broken)
+        await trio.sleep(pause)
 
 
 class Request:

@@ -20,6 +20,7 @@ import trio
 from aggregates.event import Unavailable
 from projections import prices
 from projections.facts.rows import COLUMNS, changed_rows, stretch_end
+from svc.actors.actors import recur
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
@@ -45,15 +46,9 @@ class ArchiveLane:
         self._limit = trio.CapacityLimiter(1)
 
     async def run(self) -> None:
-        pause_seconds = ARCHIVE_INTERVAL_SECONDS
-        while True:
-            await trio.sleep(pause_seconds)
-            try:
-                await self.catch_up()
-                pause_seconds = ARCHIVE_INTERVAL_SECONDS
-            except Exception:
-                log.exception("the archive could not be brought up to the views; it is tried again later")
-                pause_seconds = ARCHIVE_RETRY_SECONDS
+        await trio.sleep(ARCHIVE_INTERVAL_SECONDS)
+        broken = "the archive could not be brought up to the views; it is tried again later"
+        await recur(self.catch_up, ARCHIVE_INTERVAL_SECONDS, broken, ARCHIVE_RETRY_SECONDS)
 
     async def catch_up(self) -> None:
         """Archive all that has changed, in short pieces so that readers get their turn."""

@@ -22,7 +22,7 @@ from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices import catalog as prices
 from aggregates.times import iso
-from svc.actors.actors import Clock, Turns
+from svc.actors.actors import Clock, Turns, recur
 from svc.actors.administration import FENCED_TRIES_MAX
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Busy, Journal
@@ -184,15 +184,9 @@ class Catalog:
 
     async def keep_fresh(self) -> None:
         await self._started.wait()
-        pause_seconds = CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
-        while True:
-            await trio.sleep(pause_seconds)
-            try:
-                await self.refresh()
-                pause_seconds = CATALOG_REFRESH_SECONDS
-            except _FAILURES as error:
-                log.warning("the model catalog could not be refreshed", reason=str(error))
-                pause_seconds = CATALOG_RETRY_SECONDS
+        await trio.sleep(CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0)
+        broken = "the model catalog could not be refreshed"
+        await recur(self.refresh, CATALOG_REFRESH_SECONDS, broken, CATALOG_RETRY_SECONDS)
 
     async def revisions(self, limit: int) -> list[prices.RevisionRecord]:
         def read() -> list[prices.RevisionRecord]:

@@ -16,13 +16,14 @@ import structlog
 import trio
 from msgspec import structs
 
-from aggregates.event import Scope, Unavailable
+from aggregates.event import Scope
 from aggregates.people.acts import EMAIL, Channel
 from aggregates.people.directory import Developer
 from aggregates.reports import decide as notices
 from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import open_notices
+from svc.actors.actors import recur
 from svc.jobs.reports import patiently, seen
 from svc.outward import asked, trusted
 from svc.process import KIB_BYTES
@@ -188,15 +189,12 @@ class ReportNotices:
         self._not_stored: set[tuple[UUID, Channel]] = set()  # told, and not written down: they are not told again
 
     async def run(self) -> None:
-        while True:
-            await trio.sleep(NOTICE_LOOK_SECONDS)
-            try:
-                while await self.look() == NOTICES_MAX:
-                    pass
-            except Unavailable as error:
-                log.warning("nobody is told of finished reports at present; it is tried again", reason=str(error))
-            except Exception:
-                log.exception("nobody could be told of finished reports; it is tried again")
+        async def all_due() -> None:
+            while await self.look() == NOTICES_MAX:
+                pass
+
+        await trio.sleep(NOTICE_LOOK_SECONDS)
+        await recur(all_due, NOTICE_LOOK_SECONDS, "nobody could be told of finished reports; it is tried again")
 
     async def look(self) -> int:
         """Tell whoever is to be told now; how many that were. Raises `Unavailable`."""

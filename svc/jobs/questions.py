@@ -16,13 +16,14 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import Reason, Refused, Scope, Unavailable
+from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered, JudgeKind
 from aggregates.reports import prose
 from projections.facts.reports import OpenReport
 from projections.sub_sessions.unjudged import Question, QuestionBounds, QuestionRound, unjudged
+from svc.actors.actors import recur
 from svc.llm import answers
 from svc.llm.client import PAYLOAD_CHARACTERS_MAX, Count, Gateway, instructions
 from svc.log.codec import NewEvent
@@ -64,14 +65,9 @@ class LlmJudge:
         self._done: set[QuestionRound] = set()
 
     async def run(self) -> None:
-        while self._gateway.model is not None:
-            try:
-                await self.look()
-            except Unavailable:
-                pass  # the views are being built
-            except Exception:
-                log.exception("sub-sessions could not be judged by the text model; it is tried again")
-            await trio.sleep(JUDGE_LOOK_SECONDS)
+        if self._gateway.model is not None:
+            broken = "sub-sessions could not be judged by the text model; it is tried again"
+            await recur(self.look, JUDGE_LOOK_SECONDS, broken)
 
     async def look(self) -> None:
         wanted = msgspec.structs.replace(BOUNDS, model=self._gateway.model or "")

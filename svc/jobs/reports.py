@@ -26,7 +26,7 @@ from projections.facts.reports import OpenReport, asked_before, open_reports
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports import ReportInput, report_sections
-from svc.actors.actors import Turns
+from svc.actors.actors import Turns, recur
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, EventStore, StoreUnavailable
@@ -176,12 +176,7 @@ class ReportSchedules:
         self._asked: dict[tuple[Scope, Schedule], int] = {}  # start of the last period asked for, once a process
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                log.exception("scheduled reports could not be asked for; it is tried again")
-            await trio.sleep(SCHEDULE_LOOK_SECONDS)
+        await recur(self.look, SCHEDULE_LOOK_SECONDS, "scheduled reports could not be asked for; it is tried again")
 
     async def look(self) -> None:
         for membership in list(self._service.directory.all(Membership)):

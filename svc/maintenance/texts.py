@@ -32,7 +32,7 @@ from aggregates.people.directory import Directory, Key, Membership, Organization
 from aggregates.times import US_PER_DAY
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
-from svc.actors.actors import Clock
+from svc.actors.actors import Clock, recur
 from svc.actors.administration import Administration
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
@@ -286,12 +286,8 @@ class Retention:
         self._terms: dict[tuple[UUID, str], _Term] = {}
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.apply(RETENTION_YOUNG_EVENTS)
-            except Exception:
-                log.exception("what has outlived its retention could not be taken away; it is tried again")
-            await trio.sleep(RETENTION_SECONDS)
+        broken = "what has outlived its retention could not be taken away; it is tried again"
+        await recur(partial(self.apply, RETENTION_YOUNG_EVENTS), RETENTION_SECONDS, broken)
 
     async def apply(self, young_max: float = inf) -> int:
         """Delete all that is too old, until about so many young facts in a row; how many facts lost a text."""
