@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import Lock
 from uuid import UUID
 
 from eventsourcing.domain import EventSourcingError
@@ -22,6 +21,7 @@ from svc.log.store import STORE_READERS_MAX, EventStore, StoreUnavailable
 from svc.process import STORE_BUSY_TIMEOUT_MS
 
 FORM = 2  # of the log, in the file's `user_version`
+CONNECTION_SECONDS = 30.0  # how long a connection is waited for; the one that writes may be deleting texts just now
 WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.
@@ -39,45 +39,54 @@ _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM st
 
 
 class _Connections(SQLiteConnectionPool):
-    """The library's, but that what it opens may only read; the writer is opened by its own pragmas."""
+    """The library's, but that each connection begins with these pragmas."""
 
-    def open(self, pragmas: Sequence[str]) -> SQLiteConnection:
+    def __init__(self, path: Path, size: int, pragmas: Sequence[str]) -> None:
+        super().__init__(db_name=str(path), pool_size=size, max_overflow=0, pool_timeout=CONNECTION_SECONDS)
+        self._pragmas = pragmas
+
+    def _create_connection(self) -> SQLiteConnection:
         # The library leaves a connection open whose first statement fails, as in a damaged file: one of ours tries it.
         with closing(sqlite3.connect(self.db_name)) as tried:
             tried.execute("PRAGMA journal_mode")
         connection = super()._create_connection()
         try:
-            for pragma in pragmas:
+            for pragma in self._pragmas:
                 connection.cursor().execute(pragma)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _create_connection(self) -> SQLiteConnection:
-        return self.open(["PRAGMA query_only = ON"])
-
 
 class SplitDatastore(SQLiteDatastore):
-    """One connection that writes, some that read.
+    """A pool of one connection that writes, and one of some that read.
 
-    The library's pool never gives its write lock back once the opening of a writer failed, as on a full disk.
+    The library's own pool never gives its write lock back once the opening of a writer failed, as on a full disk.
     """
 
     def __init__(self, path: Path, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
-        self._writer_pragmas = (_BUSY_TIMEOUT, *writer_pragmas)
-        self._path = path
-        self._writer: SQLiteConnection | None = None
-        self._write_lock = Lock()
         super().__init__(str(path))
-        self.pool = self._connections = _Connections(db_name=str(path), pool_size=STORE_READERS_MAX, max_overflow=0)
+        self._path = path
+        self.pool = _Connections(path, STORE_READERS_MAX, ["PRAGMA query_only = ON"])
+        self._writers = _Connections(path, 1, [_BUSY_TIMEOUT, *writer_pragmas])
 
     @contextmanager
     def get_connection(self, *, commit: bool) -> Iterator[SQLiteConnection]:
         """The writer's connection, for one thread at a time, or a reader's. SQLite's errors become the library's."""
+        pool = self._writers if commit else self.pool
         try:
-            with self._writing() if commit else super().get_connection(commit=False) as connection:
+            connection = pool.get_connection()
+            try:
                 yield connection
+            except IntegrityError:
+                raise
+            except BaseException:
+                # After a failure the next one starts on a new connection, whatever state this one is in.
+                connection.close()
+                raise
+            finally:
+                pool.put_connection(connection)
         except sqlite3.Error as error:
             raise OperationalError(_told(self._path, error)) from error
         except DatabaseError as error:
@@ -85,28 +94,10 @@ class SplitDatastore(SQLiteDatastore):
                 raise DatabaseError(told) from error
             raise
 
-    @contextmanager
-    def _writing(self) -> Iterator[SQLiteConnection]:
-        with self._write_lock:
-            writer = self._writer = self._writer or self._connections.open(self._writer_pragmas)
-            try:
-                yield writer
-            except IntegrityError:
-                raise
-            except BaseException:
-                # After a failed write the next one starts on a new connection, whatever state this one is in.
-                self._close_writer()
-                raise
-
     def close(self) -> None:
         """Close every connection; the last one folds the write-ahead log into the file."""
         super().close()
-        self._close_writer()
-
-    def _close_writer(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        self._writers.close()
 
 
 class SqliteRecorder(SQLiteApplicationRecorder):
