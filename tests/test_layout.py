@@ -32,8 +32,8 @@ ORDER = {
         "retained telemetry audit decide",
         "projections": "reader facts derive apply prices sub_sessions explain scores cost telemetry teams reports",
         "svc_http": "records ports bodies params routing listener routes pages openapi tools app",
-        "svc": "process outward settings llm log views actors archive maintenance jobs logs metrics hook connect "
-        "service serving importing cli __main__",
+        "svc": "process outward templates settings llm log views actors archive maintenance jobs logs metrics hook "
+        "connect service serving importing cli __main__",
     }.items()
 }
 """Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""

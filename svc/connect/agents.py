@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from svc.connect.changes import Append, Change, Put, Refused, apply, document_of
+from svc.templates import filled
 
 if TYPE_CHECKING:
     from svc_http.ports import ClientSetup, Pasted, Wheel
@@ -38,13 +39,7 @@ class SettingsFile(msgspec.Struct, frozen=True):
             prefix = f"OTEL_EXPORTER_OTLP_{signal.upper()}{'_' if signal else ''}"
             values[f"{prefix}ENDPOINT"] = f"{{url}}/v1/{signal}" if signal else "{url}"
             values |= {f"{prefix}PROTOCOL": "http/json", f"{prefix}HEADERS": self.header}
-        return [Put((*self.table, name), _filled(value, url, key)) for name, value in values.items()]
-
-
-def _filled(value: Any, url: str, key: str) -> Any:
-    if isinstance(value, dict):
-        return {name: _filled(each, url, key) for name, each in value.items()}
-    return value.replace("{url}", url).replace("{key}", key) if isinstance(value, str) else value
+        return [Put((*self.table, name), value) for name, value in filled(values, {"url": url, "key": key}).items()]
 
 
 class Hooks(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ from svc.connect.agents import AgentName, folder_of
 from svc.connect.changes import Refused
 from svc.connect.connections import NotAnswered, Server, accepted, all_stored, said, stored
 from svc.hook import machine
+from svc.templates import filled, found
 from svc_http.records import QUESTIONS_MAX, AnswersTaken, OpenQuestion, OpenQuestions
 
 DAILY_TOKENS = 200_000
@@ -138,14 +139,10 @@ class Judge:
         machine.private_folder(self.folder)
         put = {"instructions": question.instructions, "schema": json.dumps(strict(question.schema))}
         put |= {"folder": str(self.folder), "mark": REVIEW_MARK}
-
-        def filled(text: str) -> str:
-            return re.sub(r"\{(instructions|schema|folder|mark)\}", lambda found: put[found[1]], text)
-
-        for name, text in self._known.files.items():
+        for name, text in filled(self._known.files, put).items():
             (self.folder / name).parent.mkdir(exist_ok=True)
-            (self.folder / name).write_text(filled(text))
-        first, *others = map(filled, self._known.command)
+            (self.folder / name).write_text(text)
+        first, *others = filled(self._known.command, put)
         apart = "{instructions}" in self._known.command
         asked = question.text.removeprefix(question.instructions).strip() if apart else question.text
         text = f"{REVIEW_MARK}\n\n{asked}"
@@ -157,16 +154,16 @@ class Judge:
 
     def _read(self, code: int, out: str, err: str) -> Reply:
         documents = list(_documents(out))
-        answer = next((each[-1] for path in self._known.answer if (each := _found(documents, [path]))), None)
-        counts = (_found(documents, self._known.input), _found(documents, self._known.output))
+        answer = next((each[-1] for path in self._known.answer if (each := found(documents, [path]))), None)
+        counts = (found(documents, self._known.input), found(documents, self._known.output))
         read, written = (sum(each for each in count if isinstance(each, int)) for count in counts)
-        if code == 0 and answer is not None and True not in _found(documents, ["is_error"]):
+        if code == 0 and answer is not None and True not in found(documents, ["is_error"]):
             text = answer if isinstance(answer, str) else json.dumps(answer)
             return Reply(text, tokens=(read, written) if read or written else None)
-        words = map(str, _found(documents, RULES.complaining)) if documents else out.splitlines()
+        words = map(str, found(documents, RULES.complaining)) if documents else out.splitlines()
         told = [each.strip() for each in (*err.splitlines(), *words) if each.strip()] or ["it said nothing"]
-        found = (why for pattern, why in RULES.complaints if re.search(pattern, "\n".join(told), re.IGNORECASE))
-        if why := next(found, None):
+        known = (why for pattern, why in RULES.complaints if re.search(pattern, "\n".join(told), re.IGNORECASE))
+        if why := next(known, None):
             return Reply(failure=f"{self._known.program} {why}", tokens=(read, written), ends=True)
         why = f"ended with {code} and no answer: {told[-1][:SAID_CHARACTERS_MAX]}"
         return Reply(failure=f"{self._known.program} {why}", tokens=(read, written))
@@ -205,18 +202,6 @@ def _documents(text: str) -> Iterator[Any]:
             yield json.loads(each)
             if each is text:
                 return
-
-
-def _found(documents: Sequence[Any], paths: Sequence[str]) -> list[Any]:
-    found = list[Any]()
-    for path in paths:
-        kind, _, steps = path.rpartition(":")
-        values = [each for each in documents if isinstance(each, dict) and kind in ("", each.get("type"))]
-        for step in steps.split("."):
-            members = [each.items() for each in values if isinstance(each, dict)]
-            values = [value for each in members for name, value in each if step in ("*", name)]
-        found += [each for each in values if each is not None]
-    return found
 
 
 def codex_settings() -> dict[str, str | bool]:

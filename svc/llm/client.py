@@ -9,7 +9,8 @@ from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from pkgutil import get_data
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -18,10 +19,10 @@ import trio
 
 from aggregates.times import US_PER_DAY
 from svc.llm.answers import Answer, Json, NoAnswer, fitting, leaving, schema_document
-from svc.llm.forms import ANSWER_TOKENS_MAX, FORMS, Completion, Question
 from svc.outward import Answer as HttpAnswer
 from svc.outward import TooLarge, asked
 from svc.settings import Settings
+from svc.templates import filled, found
 
 CALLS_MAX = 4  # questions on their way at the same time
 ATTEMPT_SECONDS = 30.0  # one attempt at an answer
@@ -33,6 +34,7 @@ REST_SECONDS = 30.0  # nobody is asked after a failure that is not of one questi
 ANSWER_BYTES_MAX = 1024 * 1024  # of a body, error or not; a model that thinks aloud takes some 20 KiB
 PAYLOAD_CHARACTERS_MAX = 24_000  # of data in one question: some 6,000 tokens of English
 CHARACTERS_PER_TOKEN_MIN = 2  # to reserve tokens before their number is known: rather too many than too few
+ANSWER_TOKENS_MAX = 800  # a narrative of 1,200 characters of Korean takes about as many
 assert ATTEMPT_SECONDS < ASK_SECONDS, "one attempt may take its time"
 
 log = structlog.get_logger()
@@ -42,6 +44,55 @@ _AGAIN = frozenset({408, 409, 429})  # with every 5xx: said of the moment, not o
 _NOT_UNDERSTOOD = (400, 422)  # what an endpoint says that knows no schema of an answer
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
+
+
+class Question(NamedTuple):
+    model: str
+    instructions: str
+    data: str
+    kind: str
+    schema: dict[str, Any]
+    tokens: int = ANSWER_TOKENS_MAX
+
+    @property
+    def characters(self) -> int:
+        return len(self.instructions) + len(self.data)
+
+
+class Completion(NamedTuple):
+    text: str  # empty where it was cut off
+    tokens: tuple[int, int] | None = None  # in and out, where they were told
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How an API of text models has a question, and how its answer reads: as `forms.toml` says."""
+
+    path: str
+    headers: dict[str, str]
+    asked: dict[str, Any]
+    shaped: dict[str, Any]
+    plain: dict[str, Any]
+    answer: list[str]
+    cut: dict[str, str]
+    input: list[str]
+    output: list[str]
+
+    def question(self, question: Question, *, shaped: bool) -> dict[str, Any]:
+        return dict(filled(self.asked | (self.shaped if shaped else self.plain), question._asdict()))
+
+    def read(self, body: bytes) -> Completion:
+        """Raises `msgspec.DecodeError`, `UnicodeDecodeError`."""
+        told = [msgspec.json.decode(body)]
+        answer = next(iter(found(told, self.answer)), "")
+        text = answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
+        read, written = (
+            [each for each in found(told, of) if isinstance(each, int)] for of in (self.input, self.output)
+        )
+        is_cut = self.cut["word"] in found(told, [self.cut["path"]])
+        return Completion("" if is_cut else text, (max(0, sum(read)), max(0, sum(written))) if read else None)
+
+
+FORMS = msgspec.toml.decode(get_data(__name__, "forms.toml") or b"", type=dict[str, Form])
 
 
 class _Spent(msgspec.Struct):
@@ -177,10 +228,9 @@ class Gateway:
             spent.append(used)
 
     async def _sent(self, question: Question) -> bytes:
-        plain = self._form.plain(question)
-        answer = await self._attempts(plain if self._plain else self._form.shaped(question))
+        answer = await self._attempts(self._form.question(question, shaped=not self._plain))
         if answer.status in _NOT_UNDERSTOOD and not self._plain:
-            answer = await self._attempts(plain)
+            answer = await self._attempts(self._form.question(question, shaped=False))
             self._plain = answer.status < 300
         if answer.status < 300:
             return answer.content
@@ -191,7 +241,10 @@ class Gateway:
     async def _attempts(self, question: Mapping[str, Any]) -> HttpAnswer:
         """The last answer, whatever its status. Raises `NoAnswer` where there is none."""
         url = f"{(self._settings.llm_url or '').rstrip('/')}{self._form.path}"
-        headers = {"Content-Type": "application/json", **self._form.headers(self._settings.llm_key or "none")}
+        headers = {
+            "Content-Type": "application/json",
+            **filled(self._form.headers, {"key": self._settings.llm_key or "none"}),
+        }
         content, pause_seconds = msgspec.json.encode(question), RETRY_PAUSE_SECONDS
         for left in reversed(range(RETRIES_MAX + 1)):
             wait_seconds = pause_seconds

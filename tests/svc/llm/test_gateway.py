@@ -16,8 +16,7 @@ from svc.jobs.questions import JUDGE_VERSION
 from svc.llm import answers
 from svc.llm import client as bounds
 from svc.llm.answers import Json, NoAnswer, leaving
-from svc.llm.client import Budget, Gateway
-from svc.llm.forms import ANSWER_TOKENS_MAX
+from svc.llm.client import ANSWER_TOKENS_MAX, Budget, Gateway
 from svc.settings import Settings
 from tests.support.basics import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
