@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import DeveloperEvent, Event, Scope
+from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope
 from aggregates.ids import membership_stream
 from aggregates.people import directory as records
 from aggregates.people.acts import StartMembership
@@ -43,19 +43,13 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     details: dict[str, str]  # the fields of the event besides
 
 
-class Told(msgspec.Struct, frozen=True):
-    position: int
-    stream_id: UUID
-    event: Event
-
-
-def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
+def acts(told: Iterable[RecordedEvent], directory: Directory) -> list[Act]:
     """In the order of the log; what is no act is left out, as signing out oneself."""
     found = (each for each in told if each.event.TOPIC in WORDS)
     return [_act(each, directory) for each in found if getattr(each.event, "administered", True)]
 
 
-def _act(told: Told, directory: Directory) -> Act:
+def _act(told: RecordedEvent, directory: Directory) -> Act:
     event, subject = told.event, _subject(told, directory)
     by: UUID | None = getattr(event, "by", None)
     values = msgspec.structs.asdict(event)
@@ -88,7 +82,7 @@ def _comes_back(event: Event, directory: Directory) -> bool:
     return any(each.scope == whose and parse_instant(each.started_at) < event.received_at_us for each in members)
 
 
-def _subject(told: Told, directory: Directory) -> records.Record | None:
+def _subject(told: RecordedEvent, directory: Directory) -> records.Record | None:
     event = told.event
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None

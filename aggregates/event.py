@@ -33,6 +33,27 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     received_at_us: int
 
 
+class NewEvent(msgspec.Struct, frozen=True):
+    """An event for the log."""
+
+    stream_id: UUID
+    version: int  # from 1, that it is to have in the stream
+    event: Event
+
+    @property
+    def originator_id(self) -> UUID:
+        """As the library of the log calls it."""
+        return self.stream_id
+
+    @property
+    def originator_version(self) -> int:
+        return self.version
+
+
+class RecordedEvent(NewEvent, frozen=True):
+    position: int  # in the log: from 1, growing, gaps allowed
+
+
 class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A fact within one developer's scope; its words are sealed under that developer's key."""
 

@@ -11,7 +11,7 @@ import structlog
 import trio
 
 from aggregates.audit import TOPICS as AUDITED
-from aggregates.audit import Act, Told, acts
+from aggregates.audit import Act, acts
 from aggregates.capture.events import is_older
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope, Unavailable
@@ -170,7 +170,7 @@ class RunningService(ports.Service):
     async def acts(self) -> Sequence[Act]:
         read = partial(self.store.read_topics, AUDITED, open_words=False)
         recorded = await trio.to_thread.run_sync(read, limiter=READS)
-        return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
+        return acts(recorded, self.directory)
 
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
         await self._caught_up(0 if scope is None else self.actors.acknowledged(scope.developer_id))

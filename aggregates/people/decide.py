@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Event, Reason, Refused, Scope
+from aggregates.event import NewEvent, Reason, Refused, Scope
 from aggregates.ids import claim_stream, credential_stream, forget_request_stream, membership_stream
 from aggregates.people import acts
 from aggregates.people import directory as people
@@ -15,28 +15,28 @@ PeopleReply = people.Record | Refused  # the record as the decision leaves it, o
 
 def decide_people(
     act: acts.PeopleAct, directory: people.Directory, now_us: int, by: UUID | None = None
-) -> tuple[tuple[tuple[UUID, Event], ...], PeopleReply]:
-    """Events, each with its stream, and the reply to a command of a member, or the operator.
+) -> tuple[list[NewEvent], PeopleReply]:
+    """The events, and the reply to a command of a member, or the operator.
 
     Ending what has ended, or setting what is set, changes nothing.
     """
     kind = people.KINDS[act.about()]
     if isinstance(act, acts.EndMembership) and (past := directory.past_membership(act.membership_id)):
-        return (), past
+        return [], past
     stream_id = _stream(act, directory)
     record = directory.get(kind, stream_id)
     refused = _refusal(act, directory, record, now_us)
     if refused is not None:
-        return (), refused
-    decided = []
+        return [], refused
+    decided = list[NewEvent]()
     for each in _facts(act, record, stream_id):
         fact = msgspec.structs.replace(each, received_at_us=now_us, by=by)
         after = people.applied(record, fact)
         if after != record:
-            decided.append((stream_id, fact))
+            decided.append(NewEvent(stream_id, directory.version(stream_id) + len(decided) + 1, fact))
             record = after
     assert record is not None, "an act that is not refused begins a record, or has found one"
-    return tuple(decided), record
+    return decided, record
 
 
 def _facts(act: acts.PeopleAct, record: people.Record | None, stream_id: UUID) -> list[acts.PeopleAct]:

@@ -16,7 +16,7 @@ import msgspec
 import rfc8785
 from msgspec import Meta
 
-from aggregates.event import Event, Reason, Refused
+from aggregates.event import Event, NewEvent, Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
@@ -296,8 +296,7 @@ class Repriced(msgspec.Struct, frozen=True, kw_only=True):
 
 CatalogCommand = PublishCatalog | RequestsRepriced
 CatalogReply = Published | Repriced | Refused
-NewFact = tuple[UUID, int, Event]  # a stream, the version in it, and what stands there
-Decision = tuple[tuple[NewFact, ...], CatalogReply]  # a refusal appends nothing
+Decision = tuple[list[NewEvent], CatalogReply]  # a refusal appends nothing
 
 
 def decide_catalog(
@@ -308,19 +307,19 @@ def decide_catalog(
     if state.newest_valid is None:
         return _refused("there is no validated catalog snapshot to price by; publish one first")
     if command.organization_id not in organizations:
-        return (), Refused(Reason.NOT_FOUND, f"no organization {command.organization_id}")
+        return [], Refused(Reason.NOT_FOUND, f"no organization {command.organization_id}")
     if not INSTANT_MIN_US <= command.from_us < command.to_us <= INSTANT_MAX_US:
         return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
     revision = state.newest_valid.catalog_revision
     event = msgspec.structs.replace(command, received_at_us=now_us, catalog_revision=revision)
     reply = Repriced(organization_id=command.organization_id, catalog_revision=revision)
-    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
+    return [NewEvent(REPRICING_STREAM, state.repricings + 1, event)], reply
 
 
 def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decision:
     document, newest = command.document, state.newest_valid
     if newest is not None and document.exact_lookups == newest.exact_lookups:
-        return (), _shown(newest, changed=False)
+        return [], _shown(newest, changed=False)
     revision = document.catalog_revision or state.last_revision + 1
     fault = _revision_fault(document, revision, state) or content_fault(document.exact_lookups)
     if fault is not None:
@@ -331,7 +330,7 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
     published_us = now_us if document.published_at is None else parse_instant(document.published_at)
     snapshot = Snapshot(SCHEMA_VERSION, revision, published_us, digest, document.exact_lookups)
     event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
-    return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
+    return [NewEvent(CATALOG_STREAM, revision, event)], _shown(snapshot, changed=True)
 
 
 def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
@@ -350,4 +349,4 @@ def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
 
 
 def _refused(message: str) -> Decision:
-    return (), Refused(Reason.INVALID, message)
+    return [], Refused(Reason.INVALID, message)

@@ -28,9 +28,9 @@ from aggregates.decide import (
     required_streams,
     touched_streams,
 )
-from aggregates.event import Context, Decision, Digester, Event, Mendable, Reply
+from aggregates.event import Context, Decision, Digester, Event, Mendable, NewEvent, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
-from svc.log.codec import NewEvent, rough_bytes
+from svc.log.codec import rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
 from svc.log.vault import Vault

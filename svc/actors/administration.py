@@ -6,25 +6,26 @@ nodes share a log, each reads on before it decides, and a decision is refused, a
 decided meanwhile.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 import trio
 
-from aggregates.event import Event, events_of
+from aggregates.event import RecordedEvent, events_of
 from aggregates.people import acts as people_acts
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Turns
-from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
 
 FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
-FENCED_TRIES_MAX = 5  # how often a change of people is decided again because another node decided at the same time
+FENCED_TRIES_MAX = 5  # how often a change is decided again because another node decided at the same time
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
+T = TypeVar("T")
 
 
 def load_directory(store: EventStore) -> Directory:
@@ -42,6 +43,17 @@ def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -
     return after
 
 
+async def agreed(store: EventStore, attempt: Callable[[], Awaitable[T]]) -> T:
+    """What an attempt to decide and append gives; it is made again where another node that shares the log was first."""
+    for _ in range(FENCED_TRIES_MAX):
+        try:
+            return await attempt()
+        except Conflict:
+            if store.shared is None:
+                raise
+    raise StoreUnavailable("other nodes decided about the same again and again; try again")
+
+
 class Administration:
     def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
         self._store, self._journal, self._clock = store, journal, clock
@@ -52,41 +64,26 @@ class Administration:
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry out what a member, or the operator, wants; returns once it is on disk. Raises what the journal does."""
-        return await self._turns.take(partial(self._carry_out, command, by))
+        return await self._turns.take(partial(agreed, self._store, partial(self._carry_out, command, by)))
 
     async def _carry_out(self, command: PeopleAct, by: UUID | None) -> PeopleReply:
-        shared = self._store.shared is not None
-        for _ in range(FENCED_TRIES_MAX):
-            if self._doubtful or shared:
-                await self.follow()
-            events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
-            try:
-                if events:
-                    await self._append(events)
-            except Conflict:
-                if not shared:
-                    raise
-            else:
-                return reply
-        raise StoreUnavailable("other nodes changed people and keys again and again; try again")
-
-    async def _append(self, events: Sequence[tuple[UUID, Event]]) -> None:
-        versions: dict[UUID, int] = {}
-        staged = []
-        for stream_id, event in events:
-            versions[stream_id] = versions.get(stream_id, self.directory.version(stream_id)) + 1
-            staged.append(NewEvent(stream_id, versions[stream_id], event))
+        if self._doubtful or self._store.shared is not None:
+            await self.follow()
+        events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
+        if not events:
+            return reply
         fences = () if self._store.shared is None else (TopicsFence(TOPICS, self._position),)
         try:
             with fenced(*fences):
-                positions = await self._journal.append(staged)
+                positions = await self._journal.append(events)
         except StoreUnavailable:
             self._doubtful = True
             raise
-        for position, (stream_id, event) in zip(positions, events, strict=True):
+        for position, new in zip(positions, events, strict=True):
             if position > self._position:  # who follows the log may have been here
-                self.directory.apply(stream_id, event)
+                self.directory.apply(new.stream_id, new.event)
                 self._position = position
+        return reply
 
     async def follow(self) -> None:
         """Take in what a failed append may have written, and other nodes. Raises `StoreUnavailable`."""

@@ -23,8 +23,8 @@ from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices import catalog as prices
 from aggregates.times import iso
 from svc.actors.actors import Clock, Turns, recur
-from svc.actors.administration import FENCED_TRIES_MAX
-from svc.log.codec import CorruptEvent, NewEvent
+from svc.actors.administration import agreed
+from svc.log.codec import CorruptEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
@@ -165,7 +165,7 @@ class Catalog:
 
     async def send(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         """Return once it is on disk. Raises what the journal raises."""
-        return await self._turns.take(partial(self._carry_out, command))
+        return await self._turns.take(partial(agreed, self._store, partial(self._carry_out, command)))
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network."""
@@ -211,31 +211,22 @@ class Catalog:
             self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
 
     async def _carry_out(self, command: prices.CatalogCommand) -> prices.CatalogReply:
-        for _ in range(FENCED_TRIES_MAX):
-            try:
-                return await self._try(command)
-            except Conflict:
-                if self._store.shared is None:
-                    raise
-        raise StoreUnavailable("other nodes published catalogs again and again; try again")
-
-    async def _try(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         state, now_us = await trio.to_thread.run_sync(self._loaded, limiter=READS), self._clock.now_us()
         # Checking and hashing a whole catalog takes a quarter of a second: in a thread, beside the loop.
         decided = partial(prices.decide_catalog, command, state, self._organizations(), now_us)
         facts, reply = await trio.to_thread.run_sync(decided, limiter=READS)
         if facts:
             try:
-                await self._journal.append([NewEvent(*fact) for fact in facts])
+                await self._journal.append(facts)
             except (Conflict, StoreUnavailable):
                 self._state = None  # the commit may have happened all the same: look before the next decision
                 raise
-            for _, version, event in facts:
-                if isinstance(event, prices.CatalogPublished):
+            for fact in facts:
+                if isinstance(event := fact.event, prices.CatalogPublished):
                     self._served, self._served_source = prices.Served(event.snapshot, now_us), event.source
-                    state = replace(state, last_revision=version, newest_valid=event.snapshot)
+                    state = replace(state, last_revision=fact.version, newest_valid=event.snapshot)
                 else:
-                    state = replace(state, repricings=version)
+                    state = replace(state, repricings=fact.version)
             self._state = state
         elif isinstance(reply, prices.Published) and self._served is not None:
             self._served = prices.Served(self._served.snapshot, now_us)

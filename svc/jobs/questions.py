@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import Reason, Refused, Scope
+from aggregates.event import NewEvent, Reason, Refused, Scope
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered, JudgeKind
@@ -26,7 +26,6 @@ from projections.sub_sessions.unjudged import Question, QuestionBounds, Question
 from svc.actors.actors import recur
 from svc.llm import answers
 from svc.llm.client import PAYLOAD_CHARACTERS_MAX, Count, Gateway, instructions
-from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import Conflict
 from svc.log.vault import Vault

@@ -14,7 +14,7 @@ import structlog
 import trio
 from trio.from_thread import check_cancelled
 
-from aggregates.event import Done, Refused, Scope, Unavailable, Words
+from aggregates.event import Done, NewEvent, Refused, Scope, Unavailable, Words
 from aggregates.judging.prompt import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
@@ -27,7 +27,7 @@ from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports import ReportInput, report_sections
 from svc.actors.actors import Turns, recur
-from svc.log.codec import CorruptEvent, NewEvent
+from svc.log.codec import CorruptEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, EventStore, StoreUnavailable
 from svc.log.vault import VaultError

@@ -25,7 +25,7 @@ from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transco
 from msgspec.structs import astuple, fields, replace
 
 from aggregates.decide import TOPICS, UPCASTS, Upcast, upcast
-from aggregates.event import DeveloperEvent, Event, Unavailable, Words
+from aggregates.event import DeveloperEvent, Event, NewEvent, RecordedEvent, Unavailable, Words
 from svc.log.vault import Vault, VaultError
 
 _FORMAT = 2
@@ -37,24 +37,6 @@ _DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]  # an event and, by the name of each field of words, the digest of its text
 OpenWords = bool | frozenset[str]  # which words of events are opened: all, none, or those of the fields of these names
-
-
-class NewEvent(msgspec.Struct, frozen=True):
-    stream_id: UUID
-    version: int  # from 1, that it is to have in the stream
-    event: Event
-
-    @property
-    def originator_id(self) -> UUID:
-        return self.stream_id
-
-    @property
-    def originator_version(self) -> int:
-        return self.version
-
-
-class RecordedEvent(NewEvent, frozen=True):
-    position: int  # in the log: from 1, growing, gaps allowed
 
 
 class CorruptEvent(Unavailable):
@@ -80,8 +62,7 @@ class UnstorableEvent(Exception):
 
 
 class Msgpack(Transcoder):
-    def __init__(self) -> None:
-        self._encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+    _encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
 
     def encode(self, obj: Any) -> bytes:
         return self._encoder.encode(obj)

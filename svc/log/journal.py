@@ -22,8 +22,8 @@ from typing import NoReturn, TypeVar
 import msgspec
 import trio
 
-from aggregates.event import Unavailable
-from svc.log.codec import NewEvent, rough_bytes
+from aggregates.event import NewEvent, Unavailable
+from svc.log.codec import rough_bytes
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable, current_fences
 from svc.process import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 

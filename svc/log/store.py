@@ -16,8 +16,8 @@ import trio
 from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
-from aggregates.event import Unavailable
-from svc.log.codec import Codec, CorruptEvent, NewEvent, OpenWords, RecordedEvent
+from aggregates.event import NewEvent, RecordedEvent, Unavailable
+from svc.log.codec import Codec, CorruptEvent, OpenWords
 from svc.process import READ_BYTES_MAX
 
 READ_EVENTS_MAX = 1_000  # in one read of the log: enough to make its fixed cost vanish, few enough to interrupt

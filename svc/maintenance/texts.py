@@ -24,7 +24,7 @@ import trio
 
 from aggregates import retained
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import DeveloperEvent, Digester, Event, Scope
+from aggregates.event import DeveloperEvent, Digester, Event, NewEvent, RecordedEvent, Scope
 from aggregates.ids import forget_stream, retained_stream, retention_stream
 from aggregates.judging.rubric import JoinedReading
 from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
@@ -34,7 +34,6 @@ from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.actors import Clock, recur
 from svc.actors.administration import Administration
-from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, Piece
 from svc.log.vault import Vault

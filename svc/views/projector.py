@@ -13,13 +13,12 @@ import structlog
 import trio
 
 from aggregates.decide import TimePassed
-from aggregates.event import Scope
+from aggregates.event import NewEvent, Scope
 from aggregates.ids import clock_stream
 from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
-from svc.log.codec import NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.process import READERS_MAX, RESTART_SECONDS_MAX

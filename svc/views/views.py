@@ -22,7 +22,7 @@ import structlog
 from msgspec.structs import replace
 
 from aggregates.capture.events import DECODER_VERSION, PromptAnswered, PromptCaptured, RecordsCaptured, is_older
-from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
+from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
 from aggregates.telemetry.export import reread
@@ -31,7 +31,7 @@ from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters, Touched
 from projections.reader import SCHEMA_VERSION, create_tables, is_passing
-from svc.log.codec import CorruptEvent, RecordedEvent
+from svc.log.codec import CorruptEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import sync
 from svc.process import MIB_BYTES, READ_BYTES_MAX, STORE_BUSY_TIMEOUT_MS

@@ -3,12 +3,13 @@
 import csv
 from io import StringIO
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
 
-from aggregates.audit import OPERATOR, Act, Told, acts, within
-from aggregates.event import Event
+from aggregates.audit import OPERATOR, Act, acts, within
+from aggregates.event import Event, RecordedEvent
 from aggregates.ids import forget_stream, membership_stream, sign_in_stream
 from aggregates.people import acts as people
 from aggregates.people.acts import PeopleAct
@@ -19,7 +20,7 @@ from aggregates.retained import ForgetOrdered
 from svc_http.routes.people import as_table
 from tests.support.basics import ACME, ANA, BEN, BEN_KEY, EVE, NOW_US, OTHER, company, issue, key_of, named
 
-TEAM = named("core")
+TEAM, SOME = named("core"), named("some stream")
 
 
 class Book:
@@ -27,16 +28,16 @@ class Book:
 
     def __init__(self) -> None:
         self.directory: Directory = company()
-        self.told: list[Told] = []
+        self.told: list[RecordedEvent] = []
 
     def does(self, command: PeopleAct, *, as_ana: bool = False) -> None:
         decided, _ = decide_people(command, self.directory, NOW_US, ANA if as_ana else None)
-        for stream_id, event in decided:
-            self.directory.apply(stream_id, event)
-            self.stands(event, stream_id)
+        for new in decided:
+            self.directory.apply(new.stream_id, new.event)
+            self.stands(new.event, new.stream_id)
 
-    def stands(self, event: Event, stream_id: object = None) -> None:
-        self.told.append(Told(len(self.told) + 1, stream_id or named("some stream"), event))  # type: ignore[arg-type]
+    def stands(self, event: Event, stream_id: UUID = SOME) -> None:
+        self.told.append(RecordedEvent(stream_id, 1, event, len(self.told) + 1))
 
     @property
     def acts(self) -> list[Act]:

@@ -11,7 +11,7 @@ from msgspec import inspect
 from aggregates.capture import events as captures
 from aggregates.capture.decide import CLEAR_CHARACTERS_MAX, cleared
 from aggregates.decide import AnyCommand, ForgetDeveloper, decide, evolve
-from aggregates.event import Context, Digester, Done, Event, Words
+from aggregates.event import Context, Digester, Done, Event, NewEvent, Words
 from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import NAMED, PromptReading, ResponseReading
@@ -32,7 +32,7 @@ from aggregates.retained import retained_observations as stood
 from aggregates.sub_sessions.sub_session import EditTitle
 from aggregates.telemetry import otlp
 from aggregates.turns.turn import Observation, ToolUse, observe
-from svc.log.codec import Codec, NewEvent
+from svc.log.codec import Codec
 from svc.log.vault import Vault
 from tests.support.basics import MemoryKeys, named
 from tests.support.facts import ANA

@@ -17,12 +17,11 @@ from rich.progress import track
 
 from aggregates.capture.events import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.decide import AnyCommand, decide, touched_streams
-from aggregates.event import Context, Scope
+from aggregates.event import Context, NewEvent, Scope
 from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import split
 from aggregates.telemetry.export import Export
 from svc.actors.actors import Streams
-from svc.log.codec import NewEvent
 from svc.log.opening import open_log
 from svc.log.vault import Vault
 from tests.support.process import THIS_TREE

@@ -7,10 +7,10 @@ from random import Random
 from unittest.mock import patch
 from uuid import UUID, uuid5
 
-from aggregates.event import Event
+from aggregates.event import Event, NewEvent
 from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.reader import declared
-from svc.log.codec import Codec, NewEvent
+from svc.log.codec import Codec
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.views.replay import digests, fill

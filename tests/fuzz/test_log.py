@@ -11,9 +11,9 @@ from eventsourcing.persistence import StoredEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.event import Event
+from aggregates.event import Event, NewEvent
 from svc.log import codec
-from svc.log.codec import Codec, CorruptEvent, NewEvent
+from svc.log.codec import Codec, CorruptEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from tests.fuzz.mill import replayed

@@ -9,7 +9,8 @@ import pytest
 import trio
 from eventsourcing.persistence import StoredEvent
 
-from svc.log.codec import Codec, NewEvent
+from aggregates.event import NewEvent
+from svc.log.codec import Codec
 from svc.log.opening import open_log
 from svc.log.vault import Vault
 from svc.process import Place

@@ -14,12 +14,12 @@ from eventsourcing.sqlite import SQLiteDatastore
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import TimePassed
-from aggregates.event import Event, Reason, Refused, Scope, Words
+from aggregates.event import Event, NewEvent, Reason, Refused, Scope, Words
 from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, PeopleAct, StartMembership
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from svc.actors.actors import Clock
-from svc.log.codec import Codec, NewEvent
+from svc.log.codec import Codec
 from svc.log.sqlite import SqliteRecorder, open_sqlite_store
 from svc.log.store import EventStore
 from svc.log.vault import Keys
@@ -58,8 +58,8 @@ def issue(key: str, organization_id: UUID, developer_id: UUID, expires_at_us: in
 
 def carry_out(directory: Directory, command: PeopleAct, now_us: int = NOW_US, by: UUID | None = None) -> PeopleReply:
     events, reply = decide_people(command, directory, now_us, by)
-    for stream_id, event in events:
-        directory.apply(stream_id, event)
+    for new in events:
+        directory.apply(new.stream_id, new.event)
     return reply
 
 

@@ -16,9 +16,9 @@ from trio.testing import wait_all_tasks_blocked
 from werkzeug.datastructures import Headers
 from werkzeug.local import LocalProxy
 
-from aggregates.audit import Act, Told, acts
+from aggregates.audit import Act, acts
 from aggregates.decide import AnyCommand, StreamState, TimePassed, decide, evolve
-from aggregates.event import Context, Digester, Event, Refused, Reply, Scope, Unavailable
+from aggregates.event import Context, Digester, Event, NewEvent, RecordedEvent, Refused, Reply, Scope, Unavailable
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
@@ -34,7 +34,6 @@ from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.questions import Reviews
 from svc.jobs.reports import ReportJobs, Write
-from svc.log.codec import NewEvent
 from svc_http import ports
 from svc_http.listener import LARGE_BYTES_PER_SECOND, Listener, Pace
 from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US, company
@@ -74,7 +73,7 @@ class House(ports.Service):
         self.directory = company()
         self.clock_us = NOW_US
         self.events: list[Event] = []
-        self.administered: list[Told] = []
+        self.administered: list[RecordedEvent] = []
         self.states: dict[UUID, Activation] = {}
         self.refuses: str | None = None  # why commands and reads are unavailable
         self.breaks: Exception | None = None  # what a bug raises
@@ -174,9 +173,9 @@ class House(ports.Service):
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         self._fail()
         decided, reply = decide_people(command, self.directory, self.clock_us, by)
-        for stream_id, event in decided:
-            self.directory.apply(stream_id, event)
-            self.administered.append(Told(len(self.administered) + 1, stream_id, event))
+        for new in decided:
+            self.directory.apply(new.stream_id, new.event)
+            self.administered.append(RecordedEvent(new.stream_id, new.version, new.event, len(self.administered) + 1))
         return reply
 
     async def acts(self) -> Sequence[Act]:
@@ -252,8 +251,8 @@ class House(ports.Service):
         state = prices.CatalogState(last_revision=revision, newest_valid=newest)
         organizations = {each.id for each in self.directory.all(Organization)}
         facts, reply = prices.decide_catalog(command, state, organizations, self.clock_us)
-        for _, _, event in facts:
-            self.events.append(event)
+        for fact in facts:
+            self.events.append(event := fact.event)
             if isinstance(event, prices.CatalogPublished):
                 self.prices = prices.Served(event.snapshot, self.clock_us)
         return reply

@@ -85,7 +85,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
     """So that the store itself would refuse the same key twice."""
     command = issue(key_of("new"), ACME, BEN)
     events, reply = decide_people(command, company(), NOW_US)
-    assert [stream for stream, _ in events] == [credential_stream(command.key_digest)]
+    assert [new.stream_id for new in events] == [credential_stream(command.key_digest)]
     assert isinstance(reply, records.Key)
     assert reply.key_start == key_of("new")[:12]
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_events(
 ) -> None:
     """A field that cannot be taken is named: blank and endless names, what nobody can read, what is no zone."""
     events, refused = decide_people(command, directory, NOW_US)
-    assert events == ()
+    assert events == []
     assert isinstance(refused, Refused)
     assert re.match(says, f"{refused.reason.name.lower().replace('_', ' ')}: {refused.message}")
 
@@ -264,7 +264,7 @@ def test_who_asks_to_be_forgotten_waits_until_they_ask_no_longer() -> None:
     assert why(carry_out(directory, ask, NOW_US + 1)) is Reason.CONFLICT
     carry_out(directory, withdraw)
     assert records.forget_requests(directory) == {}
-    assert decide_people(withdraw, directory, NOW_US)[0] == ()
+    assert decide_people(withdraw, directory, NOW_US)[0] == []
     carry_out(directory, ask, NOW_US + 1_000_000)
     assert records.forget_requests(directory) == {BEN: iso(NOW_US + 1_000_000)}
     carry_out(directory, acts.EndMembership(membership_id=_BEN_MEMBERSHIP, forgotten=True))

@@ -9,14 +9,13 @@ import msgspec
 import pytest
 import rfc8785
 
-from aggregates.event import Reason, Refused
+from aggregates.event import NewEvent, Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices import catalog
 from aggregates.prices.catalog import (
     CatalogDocument,
     CatalogPublished,
     CatalogState,
-    NewFact,
     PublishCatalog,
     Published,
     Repriced,
@@ -143,7 +142,7 @@ ACME, STRANGER = UUID(int=1), UUID(int=2)
 AT_SEVEN = CatalogState(last_revision=7, newest_valid=snapshot(revision=6), repricings=3)
 
 
-def publish(given: CatalogDocument, state: CatalogState = AT_SEVEN) -> tuple[tuple[NewFact, ...], Published | Refused]:
+def publish(given: CatalogDocument, state: CatalogState = AT_SEVEN) -> tuple[list[NewEvent], Published | Refused]:
     facts, reply = decide_catalog(PublishCatalog(document=given, source="prices.json"), state, {ACME}, NOW_US)
     assert isinstance(reply, Published | Refused)
     return facts, reply
@@ -151,8 +150,9 @@ def publish(given: CatalogDocument, state: CatalogState = AT_SEVEN) -> tuple[tup
 
 def test_the_first_catalog_is_revision_1() -> None:
     """The version in the stream is the revision; what the document leaves out is filled in."""
-    ((stream, version, event),), reply = publish(document(), CatalogState())
-    assert (stream, version) == (CATALOG_STREAM, 1)
+    [fact], reply = publish(document(), CatalogState())
+    event = fact.event
+    assert (fact.stream_id, fact.version) == (CATALOG_STREAM, 1)
     assert isinstance(event, CatalogPublished)
     assert snapshot_fault(event.snapshot) is None
     assert (event.source, event.snapshot.published_at_us, event.received_at_us) == ("prices.json", NOW_US, NOW_US)
@@ -162,7 +162,7 @@ def test_the_first_catalog_is_revision_1() -> None:
 
 def test_a_document_may_bring_its_own_revision_date_and_checksum() -> None:
     theirs = snapshot(lookup("new"), revision=40)
-    ((_, version, event),), _ = publish(
+    (fact,), _ = publish(
         document(
             lookup("new"),
             catalog_revision=40,
@@ -170,7 +170,8 @@ def test_a_document_may_bring_its_own_revision_date_and_checksum() -> None:
             published_at="2026-09-01T02:00:00+02:00",
         )
     )
-    assert version == 40
+    event = fact.event
+    assert fact.version == 40
     assert isinstance(event, CatalogPublished)
     assert (event.snapshot.checksum_sha256, event.snapshot.published_at_us) == (
         theirs.checksum_sha256,
@@ -182,14 +183,14 @@ def test_the_same_prices_again_publish_nothing() -> None:
     """Whatever revision the document claims: the answer names the one that says the same."""
     for given in (document(), document(catalog_revision=3), document(published_at="2030-01-01")):
         facts, reply = publish(given)
-        assert facts == ()
+        assert facts == []
         assert isinstance(reply, Published)
         assert (reply.catalog_revision, reply.changed) == (6, False)
 
 
 def test_after_the_last_revision_there_is_none() -> None:
     facts, reply = publish(document(lookup("new")), CatalogState(last_revision=2**31 - 1))
-    assert facts == ()
+    assert facts == []
     assert isinstance(reply, Refused)
     assert "at most 2147483647" in reply.message
 
@@ -206,7 +207,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 @each_of(REFUSED)
 def test_a_faulty_document_changes_nothing(fields: dict[str, Any], why: str) -> None:
     facts, reply = publish(CatalogDocument(**{"exact_lookups": lookups(lookup("new"))} | fields))
-    assert facts == ()
+    assert facts == []
     assert isinstance(reply, Refused)
     assert reply.reason is Reason.INVALID
     assert why in reply.message
@@ -214,7 +215,7 @@ def test_a_faulty_document_changes_nothing(fields: dict[str, Any], why: str) -> 
 
 def reprice(
     from_us: int, to_us: int, organization: UUID = ACME, state: CatalogState = AT_SEVEN
-) -> tuple[tuple[NewFact, ...], Repriced | Refused]:
+) -> tuple[list[NewEvent], Repriced | Refused]:
     command = RequestsRepriced(organization_id=organization, from_us=from_us, to_us=to_us)
     facts, reply = decide_catalog(command, state, {ACME}, NOW_US)
     assert isinstance(reply, Repriced | Refused)
@@ -223,10 +224,10 @@ def reprice(
 
 def test_an_order_to_reprice_names_the_newest_valid_revision() -> None:
     """It stands in a stream of its own, so that revisions have no gaps."""
-    ((stream, version, event),), reply = reprice(5, 9)
-    assert (stream, version) == (REPRICING_STREAM, 4)
+    [fact], reply = reprice(5, 9)
+    assert (fact.stream_id, fact.version) == (REPRICING_STREAM, 4)
     expected = RequestsRepriced(received_at_us=NOW_US, organization_id=ACME, catalog_revision=6, from_us=5, to_us=9)
-    assert event == expected
+    assert fact.event == expected
     assert reply == Repriced(organization_id=ACME, catalog_revision=6)
 
 
@@ -242,7 +243,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], Reason, str]] = [
 @each_of(IMPOSSIBLE)
 def test_an_order_that_makes_no_sense_is_refused(order: dict[str, Any], reason: Reason, why: str) -> None:
     facts, reply = reprice(**order)
-    assert facts == ()
+    assert facts == []
     assert isinstance(reply, Refused)
     assert reply.reason is reason
     assert why in reply.message

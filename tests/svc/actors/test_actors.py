@@ -18,7 +18,7 @@ from aggregates.capture.events import (
     SessionClaimed,
 )
 from aggregates.decide import AnyCommand
-from aggregates.event import Decision, Done, Reason, Refused, Scope
+from aggregates.event import Decision, Done, NewEvent, Reason, Refused, Scope
 from aggregates.ids import prompt_stream
 from aggregates.people.acts import CreateOrganization
 from aggregates.people.directory import Organization
@@ -33,7 +33,7 @@ from svc.actors.actors import (
     Actors,
 )
 from svc.actors.administration import Administration
-from svc.log.codec import Codec, NewEvent
+from svc.log.codec import Codec
 from svc.log.journal import JOURNAL_PROBE_INTERVAL_S, Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault

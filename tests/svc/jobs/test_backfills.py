@@ -11,10 +11,9 @@ import pytest
 import trio
 import trio.testing
 
-from aggregates.event import Refused
+from aggregates.event import NewEvent, Refused
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
-from svc.log.codec import NewEvent
 from svc.views.replay import Progress, build_in_thread
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY
 from tests.support.household import Household, household

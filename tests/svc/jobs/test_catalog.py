@@ -11,7 +11,7 @@ from msgspec import structs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import TimePassed
-from aggregates.event import Refused
+from aggregates.event import NewEvent, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, PublishCatalog, Published, Repriced, RequestsRepriced, Snapshot
 from svc.jobs.catalog import (
@@ -21,7 +21,7 @@ from svc.jobs.catalog import (
     Catalog,
     CatalogSource,
 )
-from svc.log.codec import Codec, NewEvent
+from svc.log.codec import Codec
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault

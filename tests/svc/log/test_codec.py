@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from aggregates.decide import TOPICS, UPCASTS, TimePassed
-from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.event import DeveloperEvent, Event, NewEvent, RecordedEvent, Words
 from aggregates.prices.catalog import Snapshot
-from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent, rough_bytes
+from svc.log.codec import Codec, CorruptEvent, UnstorableEvent, rough_bytes
 from svc.log.vault import FileKeys, Keys, Vault, VaultError
 from tests.fuzz.odd import examples, values
 from tests.support.basics import ANA, BEN, MemoryKeys, named, new, passed, prompt

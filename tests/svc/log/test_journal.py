@@ -10,9 +10,10 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.event import NewEvent
 from aggregates.telemetry.batches import PART_BYTES_MAX
 from aggregates.telemetry.export import RECORD_BYTES_MAX
-from svc.log.codec import Codec, NewEvent, UnstorableEvent
+from svc.log.codec import Codec, UnstorableEvent
 from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Busy, Journal
 from svc.log.store import Conflict, EventStore, Fence, Group, StoreUnavailable
 from svc.log.vault import FileKeys, Keys, Vault

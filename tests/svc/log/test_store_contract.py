@@ -15,8 +15,8 @@ import pytest
 from eventsourcing.sqlite import SQLiteConnection
 from msgspec.structs import replace
 
-from aggregates.event import Words
-from svc.log.codec import Codec, CorruptEvent, NewEvent
+from aggregates.event import NewEvent, Words
+from svc.log.codec import Codec, CorruptEvent
 from svc.log.postgres import open_recorder
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import Conflict, EventStore, StoreUnavailable
