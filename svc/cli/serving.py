@@ -13,21 +13,19 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.panel import Panel
 
+from aggregates.event import Scope
 from aggregates.ids import plain
 from svc.cli import Command, Found, common, no_collection
 from svc.cli.access import FORGET, REPLAY, Access, NotReached, chosen, reach
 from svc.log.folder import LOCK, held
-from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, single, typed
+from svc.process import FIRST_LINK_SECONDS, POLL_SECONDS, typed
 from svc.settings import Settings
 
 if TYPE_CHECKING:
-    import trio
-    from rich.status import Status
-
-    from aggregates.decide import ForgetDeveloper
     from svc.log.store import EventStore
     from svc.maintenance.verify import Verified
     from svc.serving import Initialized, Listening
+    from svc.views.replay import Progress
 
 KEYS_NAMED = 5  # so many of those whose key is missing stand on one line
 STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"
@@ -240,8 +238,8 @@ def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> 
     """
     from svc.maintenance.export import export
 
-    with common.working("exporting") as heard, _log_and(settings, developer) as (store, developer_id, _):
-        exported = export(settings.var_path, store, developer_id, target, heard)
+    with common.working("exporting") as heard, _log_and(settings, developer) as (store, scope, _):
+        exported = export(settings.var_path, store, scope.developer_id, target, heard)
     counts = f"{exported.events} events, {exported.sub_sessions} sub-sessions, {exported.prompts} prompts"
     common.tell(exported, as_json, f"{target} holds {counts}, {exported.requests} requests")
 
@@ -255,26 +253,55 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
     that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
     start.
     """
-    with _log_and(settings, developer) as (store, developer_id, who):
+    with _log_and(settings, developer) as (store, scope, who):
         if not yes:
             click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
-        carried_out(settings, store, developer_id)
+        with common.working("forgetting", f"if the order was given, {ORDER_STANDS}") as heard:
+            common.run(_forgotten, settings, scope, store, heard)
     said = f"the texts of {who} are gone; old backups may still hold them"
-    common.tell({"developer_id": developer_id}, as_json, said)
+    common.tell({"developer_id": scope.developer_id}, as_json, said)
+
+
+async def _forgotten(settings: Settings, scope: Scope, store: "EventStore", heard: "Progress") -> None:
+    async with reach(settings) as access:
+        await give(scope, access, store, heard)
+
+
+async def give(scope: Scope, access: Access, store: "EventStore", heard: "Progress") -> None:
+    """Give the order; return once it is carried out. Raises `NotReached`, also where a build fails."""
+    import trio
+
+    from svc.maintenance.texts import open_orders
+
+    earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
+    await access.ask("POST", FORGET, scope)
+    try:
+        while any(each.developer_id == scope.developer_id for each in open_orders(store)):
+            replay = await access.ask("GET", REPLAY)
+            if replay["state"] == "running":
+                earlier = None
+                heard(replay["done"], replay["of"])
+            elif replay["state"] == "failed" and replay != earlier:
+                raise NotReached("the scores could not be built anew; the service tries again, and its log says why")
+            await trio.sleep(POLL_SECONDS)
+    except NotReached as error:
+        raise NotReached(f"{error}; {ORDER_STANDS}") from error
 
 
 @contextlib.contextmanager
-def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore", UUID, str]]:
+def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore", Scope, str]]:
     """The log, the developer who was named by id or name, and how to speak of them. Raises `NotFound`."""
-    from aggregates.people.directory import Developer
+    from aggregates.people.directory import Developer, Membership
     from svc.actors.administration import load_directory
     from svc.log.opening import open_log
 
     _check_data(settings)
     with contextlib.closing(open_log(settings.place)[0]) as store:
-        names = {str(each.id): each.display_name for each in load_directory(store).all(Developer)}
-        developer_id = chosen("developer", names, developer)
-        yield store, UUID(developer_id), f"{names[developer_id]} ({developer_id})"
+        directory = load_directory(store)
+        names = {str(each.id): each.display_name for each in directory.all(Developer)}
+        found = chosen("developer", names, developer)
+        theirs = [each.organization_id for each in directory.all(Membership) if str(each.developer_id) == found]
+        yield store, Scope((theirs or [UUID(int=0)])[-1], UUID(found)), f"{names[found]} ({found})"
 
 
 def _check_data(settings: Settings) -> None:
@@ -284,55 +311,6 @@ def _check_data(settings: Settings) -> None:
     set_up_logs("error")
     if not holds_data(settings.place):
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
-
-
-def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> None:
-    """Give the order and wait for it; after Ctrl-C, say that the order stands."""
-    import trio
-
-    from aggregates.decide import ForgetDeveloper
-    from aggregates.people.directory import Membership
-    from svc.actors.administration import load_directory
-
-    async def main(ordered: trio.Event) -> None:
-        memberships = load_directory(store).all(Membership)
-        mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
-        order = ForgetDeveloper(organization_id=mine[-1] if mine else UUID(int=0), developer_id=developer_id)
-        async with reach(settings) as access:
-            await give(order, access, store, spinner, ordered)
-
-    ordered = trio.Event()
-    with common.Shown(stderr=True, highlight=False).status("forgetting") as spinner:
-        try:
-            common.run(main, ordered)
-        except BaseException as error:
-            if ordered.is_set() and isinstance(single(error), KeyboardInterrupt):
-                raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
-            raise
-
-
-async def give(
-    order: "ForgetDeveloper", access: Access, store: "EventStore", spinner: "Status", ordered: "trio.Event"
-) -> None:
-    """Give the order; return once it is carried out. Raises `NotReached`, also where a build fails."""
-    import trio
-
-    from svc.maintenance.texts import open_orders
-
-    earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
-    await access.ask("POST", FORGET, order)
-    ordered.set()
-    try:
-        while any(each.developer_id == order.developer_id for each in open_orders(store)):
-            replay = await access.ask("GET", REPLAY)
-            if replay["state"] == "running":
-                earlier = None
-                spinner.update(f"forgetting: building the scores anew, {replay['done']} of {replay['of']} events")
-            elif replay["state"] == "failed" and replay != earlier:
-                raise NotReached("the scores could not be built anew; the service tries again, and its log says why")
-            await trio.sleep(POLL_SECONDS)
-    except NotReached as error:
-        raise NotReached(f"{error}; {ORDER_STANDS}") from error
 
 
 @click.command("retention", cls=Command, example="svc retention --var /srv/svc")
