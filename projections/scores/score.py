@@ -29,9 +29,17 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     overridden_count: int
 
 
-class Score(Counts, frozen=True, kw_only=True):
+class OfWindow(Counts, frozen=True, kw_only=True):
     window: AskedWindow
     newest_at: str | None  # when the newest sub-session of all began; None without any
+
+
+class Sparked(OfWindow, frozen=True, kw_only=True):
+    sparkline: list[float]
+    sparkline_counts: list[int]  # over how many sub-sessions each is; a figure over none is 0, and no figure
+
+
+class Score(Sparked, frozen=True, kw_only=True):
     svc_score: float
     interval: Interval | None  # of `svc_score` and of `decided_rate`; an undecided one may be either
     letter_grade: str  # of `decided_rate`, as the tier; `N/A` and `unranked` where fewer than ten are decided
@@ -39,20 +47,14 @@ class Score(Counts, frozen=True, kw_only=True):
     crush_weight: float
     crush_weight_count: int  # over how many crushed ones that median is: those whose tokens were seen
     unmeasured_requests: int  # requests whose tokens nobody told: missing from that weight
-    sparkline: list[float]
-    sparkline_counts: list[int]  # over how many qualifying ones each rate is; a rate over none is 0, and no figure
 
 
-class Speed(Counts, frozen=True, kw_only=True):
+class Speed(Sparked, frozen=True, kw_only=True):
     """Crushed sub-sessions per window, and how long they took."""
 
-    window: AskedWindow
-    newest_at: str | None
     cspw: int
     delta_cspw: int
     ttc_median_seconds: float
-    sparkline: list[float]
-    sparkline_counts: list[int]  # how many qualifying ones there were; 0: no work to crush
 
 
 class Breakdown(msgspec.Struct, frozen=True):
@@ -142,8 +144,6 @@ def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
     counts, rates = per_window[-1], [score_of(each.crushed_count, each.total_count) or 0.0 for each in per_window]
     weights = _weights(_crushed(reader, scope, windows[-1]))
     return Score(
-        window=name,
-        newest_at=newest_at(reader, scope),
         svc_score=rates[-1],
         interval=tally(reader, scope, windows[-1]).interval(),
         letter_grade=svc_letter(counts.decided_rate, counts.decided_count),
@@ -153,7 +153,7 @@ def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
         unmeasured_requests=reader.db.execute(_SUMS, bound(scope, windows[-1])).fetchone()[2],
         sparkline=rates,
         sparkline_counts=[each.total_count for each in per_window],
-        **msgspec.structs.asdict(counts),
+        **of_window(reader, scope, name, counts),
     )
 
 
@@ -163,14 +163,12 @@ def speed(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
     crushed = [each.crushed_count for each in per_window]
     seconds = (row.seconds for row in _crushed(reader, scope, windows[-1]) if row.seconds is not None)
     return Speed(
-        window=name,
-        newest_at=newest_at(reader, scope),
         cspw=crushed[-1],
         delta_cspw=crushed[-1] - sum(crushed[-2:-1]),
         ttc_median_seconds=median(seconds),
         sparkline=[float(each) for each in crushed],
         sparkline_counts=[each.total_count for each in per_window],
-        **msgspec.structs.asdict(per_window[-1]),
+        **of_window(reader, scope, name, per_window[-1]),
     )
 
 
@@ -236,6 +234,11 @@ def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
         unclassified_count=unclassified,
         overridden_count=overridden,
     )
+
+
+def of_window(reader: Reader, scope: Scope, name: AskedWindow, counts: Counts) -> dict[str, Any]:
+    """The fields of `OfWindow`."""
+    return {"window": name, "newest_at": newest_at(reader, scope), **msgspec.structs.asdict(counts)}
 
 
 def tally(reader: Reader, scope: Scope, window: Window) -> Tally:

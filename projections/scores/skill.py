@@ -18,7 +18,7 @@ from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import Detail, PromptDetail, mask, unmask
 from projections.reader import Reader, bodies, bound, json_array, unpack
-from projections.scores.score import Counts, newest_at, window_counts
+from projections.scores.score import OfWindow, newest_at, of_window, window_counts
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, SHOWN_CRUSHED, one_line, owned
 
 PREVIEW_CHARS_MAX = 140
@@ -26,9 +26,7 @@ _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
 """So much of a prompt is brought onto one line; a prompt may be half a megabyte."""
 
 
-class Skill(Counts, frozen=True, kw_only=True):
-    window: AskedWindow
-    newest_at: str | None  # when the newest sub-session of all began; None without any
+class Skill(OfWindow, frozen=True, kw_only=True):
     skill_index: float | None
     tier: str
     delta_apg: None = None
@@ -128,8 +126,6 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
     hits, applied, unsure, sample_count = habit_counts(reader, scope, windows[-1])
     index = grades.skill_index(hits, applied)
     return Skill(
-        window=name,
-        newest_at=newest_at(reader, scope),
         skill_index=index,
         tier=grades.skill_tier(index),
         per_boolean=grades.per_boolean(hits, applied),
@@ -139,7 +135,7 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
         unsure_count=sum(unsure.values()),
         worst_pillar=grades.worst_pillar(hits, applied),
         sample_count=sample_count,
-        **msgspec.structs.asdict(window_counts(reader, scope, windows[-1])),
+        **of_window(reader, scope, name, window_counts(reader, scope, windows[-1])),
     )
 
 

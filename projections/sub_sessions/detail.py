@@ -21,7 +21,7 @@ from projections.facts.rows import newest_book, price_of
 from projections.prices import NANO, Spent
 from projections.reader import Reader, TextRef, bodies, bound
 from projections.sub_sessions import rows as goals
-from projections.sub_sessions.listing import Booleans, SpeedRow
+from projections.sub_sessions.listing import SubSession
 
 FILES_MAX = 500  # of a sub-session that touched more files, those edited most are shown
 MEDIAN_OF_GOALS = 200
@@ -75,11 +75,7 @@ class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
     chance: float  # that another goal begins here, 0-1
 
 
-class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
-    summary: str | None
-    title_source: str
-    is_preview: bool
-    judge_status: str
+class SubSessionDetail(SubSession, frozen=True, kw_only=True):
     floor: FloorShown
     agent_session_ids: list[str]
     files: list[FileShown]  # those edited most first
@@ -89,9 +85,16 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     unsure_gaps: list[UnsureGap]  # where the judge hardly knew whether another goal begins, and nobody said
 
 
-class OwnRubric(Booleans, frozen=True, kw_only=True):
+class OwnRubric(msgspec.Struct, frozen=True, kw_only=True):
     """How one prompt was judged by itself. A boolean is None where it does not apply to the prompt's own intent."""
 
+    goal_explicit: bool | None
+    scope_bounded: bool | None
+    references_concrete: bool | None
+    context_sufficient: bool | None
+    verification_requested: bool | None
+    root_cause_oriented: bool | None
+    plan_first: bool | None
     intent_class: Intent
     kind_told: str | None
     confidence: float

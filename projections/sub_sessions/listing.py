@@ -15,63 +15,39 @@ from projections.reader import Reader, bound, unpack
 from projections.sub_sessions import rows as goal_rows
 
 
-class Booleans(msgspec.Struct, frozen=True, kw_only=True):
-    """The seven booleans, each None where it does not apply or nothing was judged."""
+class SubSession(goal_rows.Brief, frozen=True, kw_only=True):
+    """One sub-session in any list of the API. What is judged at settling is None while it is open."""
 
-    goal_explicit: bool | None
+    sub_session_id: str  # the same as `score_v3_sub_session_id`
+    agent_session_id: str
+    is_preview: bool
+    substance_floor_passed: bool
+    score: float | None  # as it is expected of all that its prompts show
+    score_interval: Interval | None
+    letter_grade: str | None  # of `score`
+    goal_explicit: bool | None  # the seven booleans: each None where it does not apply or nothing was judged
     scope_bounded: bool | None
     references_concrete: bool | None
     context_sufficient: bool | None
     verification_requested: bool | None
     root_cause_oriented: bool | None
     plan_first: bool | None
-
-
-class GradedItem(Booleans, frozen=True, kw_only=True):
-    score_v3_sub_session_id: str
-    title: str | None
-    intent_class: str
-    kind_told: str | None  # the class where it is likely, else its group ("a change") where that is
-    score: float | None  # as it is expected of all that its prompts show
-    score_interval: Interval | None
-    letter_grade: str | None  # of `score`
-    grade_told: str | None  # `B`, or `between C and B`; None where it may be nearly any
     unsure_count: int  # how many booleans apply and nobody could surely say; they are null
-
-
-class RubricItem(GradedItem, frozen=True, kw_only=True):
-    """The grade of one sub-session, and how sure the judge is."""
-
-    summary: str | None
-    title_source: str
-    confidence: float | None
     applicability: goal_rows.Applicabilities
+    confidence: float | None  # of the judge of its kind
     judge_status: str
     judge_reason: str | None  # why it is unclassified, where that is known: `language`
-
-
-class SpeedRow(GradedItem, frozen=True, kw_only=True):
-    """What one sub-session took and came to. What is judged at settling is None while it is open."""
-
-    agent_session_id: str
-    started_at: str
     ended_at: str | None
-    duration_seconds: float | None
-    turns: int
-    total_tokens: int | None
-    cost_usd: float | None  # None where a request has no price
-    unpriced_requests: int
     unmeasured_requests: int
     lower_bound_requests: int  # of the requests in `cost_usd`, those that may have cost more
     upper_bound_requests: int  # … and those that may have cost less
-    failed_requests: int  # beside them: these have neither tokens nor a price
+    failed_requests: int  # beside the others: these have neither tokens nor a price
     goal_complete: bool | None  # None also where the outcome is undecided; `undecided_reason` then says why
     undecided_reason: str | None
     outcome_confidence: float | None
     rework: bool | None
     rework_of: str | None  # the earlier sub-session that it takes back or repeats
     crushed: bool | None
-    outcome: goal_rows.GoalOutcome
 
 
 class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,52 +58,21 @@ class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None
 
 
-class RealtimeRow(goal_rows.CostDoubts, frozen=True, kw_only=True):
-    """A sub-session as it stands now. What is judged at settling is None while it is a preview."""
-
-    title: str | None
-    summary: str | None
-    title_source: str
-    sub_session_id: str
-    score_v3_sub_session_id: str
-    agent_session_id: str
-    is_preview: bool
-    substance_floor_passed: bool
-    outcome: goal_rows.GoalOutcome
-    letter_grade: str | None
-    grade_told: str | None
-    prompt_grade: str | None
-    intent_class: str
-    kind_told: str | None
-    unsure_count: int
-    judge_reason: str | None
-    goal_complete: bool | None
-    undecided_reason: str | None
-    rework: bool | None
-    crushed: bool | None
-    started_at: str
-    ended_at: str | None
-    turns: int
-    total_tokens: int | None
-    cost_usd: float | None
-    failed_requests: int
-
-
 _WORK = f"AND {goal_rows.SETTLED} AND s.floor_passed "
 
 
 def rubric_items(
     reader: Reader, scope: Scope, limit: int, offset: int, window: Window | None = None
-) -> list[RubricItem]:
+) -> list[SubSession]:
     """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
     where = _WORK + ("" if window is None else goal_rows.IN_RANGE)
-    return goal_rows.listed(RubricItem, reader, scope, where, window, limit=limit, offset=offset)
+    return goal_rows.listed(SubSession, reader, scope, where, window, limit=limit, offset=offset)
 
 
-def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SpeedRow]:
+def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SubSession]:
     """The scored sub-sessions that started in the window: as many as its `total_count`, newest first."""
     where = _WORK + "AND s.intent IS NOT NULL " + goal_rows.IN_RANGE
-    return goal_rows.listed(SpeedRow, reader, scope, where, window, limit=limit, offset=offset)
+    return goal_rows.listed(SubSession, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TriviaItem]:
@@ -138,12 +83,12 @@ def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int
 
 def realtime(
     reader: Reader, scope: Scope, limit: int, offset: int, from_us: int | None, agent_session_id: str | None
-) -> list[RealtimeRow]:
+) -> list[SubSession]:
     """Open and settled sub-sessions, newest started first, of a time and an agent session where given."""
     where = "" if from_us is None else "AND s.started_us >= :start "
     where += "" if agent_session_id is None else "AND s.agent_session_id = :session "
     more: dict[str, Any] = {"start": from_us, "session": agent_session_id, "limit": limit, "offset": offset}
-    return goal_rows.listed(RealtimeRow, reader, scope, where, **more)
+    return goal_rows.listed(SubSession, reader, scope, where, **more)
 
 
 def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:

@@ -73,6 +73,26 @@ class CostDoubts(msgspec.Struct, frozen=True, kw_only=True):
     upper_bound_requests: int
 
 
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What every list of goals shows. What is judged at settling is None while it goes on."""
+
+    score_v3_sub_session_id: str
+    title: str | None
+    title_source: str
+    summary: str | None
+    outcome: GoalOutcome
+    intent_class: str
+    kind_told: str | None  # the class where it is likely, else its group ("a change") where that is
+    prompt_grade: str | None  # of its latest prompt
+    grade_told: str | None  # of all its prompts: `B`, or `between C and B`; None where it may be nearly any
+    turns: int
+    total_tokens: int | None
+    cost_usd: float | None  # None where a request has no price, or none was seen
+    unpriced_requests: int
+    started_at: str
+    duration_seconds: float | None
+
+
 class SubSessionRow(msgspec.Struct, kw_only=True):
     """A goal: what is judged at settling is None while it is open. API, pages and reports choose fields of it."""
 

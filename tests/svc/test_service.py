@@ -17,8 +17,8 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from aggregates.times import Window
-from projections.sub_sessions.listing import RealtimeRow, realtime
-from projections.telemetry.records import RecordsQuery, page
+from projections.sub_sessions.listing import SubSession, realtime
+from projections.telemetry.records import page
 from svc.actors.actors import AHEAD_EVENTS_MAX
 from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, open_service
 from svc.settings import Settings
@@ -44,7 +44,7 @@ async def edit(house: Household) -> None:
     await house.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
 
 
-async def rows(house: Household) -> list[RealtimeRow]:
+async def rows(house: Household) -> list[SubSession]:
     return await house.service.read(house.owner, realtime, 50, 0, None, None)
 
 
@@ -65,7 +65,7 @@ async def test_telemetry_of_an_older_decoder_is_read_anew(house: Household) -> N
     bare = tuple(structs.replace(each, kind="other", input_tokens=None, text=None) for each in made.records)
     older = structs.replace(made, **structs.asdict(house.owner), decoder_version=1, records=bare, words="")
     await house.service.send(older)
-    found = await house.service.read(house.owner, page, "logs", RecordsQuery(window=Window(0, 2**62), limit=9))
+    found = await house.service.read(house.owner, page, "logs", Window(0, 2**62), 9, 0)
     assert [each.input_tokens for each in found.records if each.event_name == "api_request"] == [5]
     assert [row.title for row in await rows(house)] == [TEXT]
 

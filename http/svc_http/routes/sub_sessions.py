@@ -19,7 +19,7 @@ from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
 from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
-from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
+from projections.sub_sessions.listing import Overridable, SubSession, TurnPlace
 from projections.sub_sessions.rows import find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from svc_http import params
@@ -42,12 +42,12 @@ routes = Routes()
 
 
 @routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", params.PAGE)
-async def graded(call: params.ByKey) -> list[RubricItem]:
+async def graded(call: params.ByKey) -> list[SubSession]:
     return await call.read(listing.rubric_items, *call.page())
 
 
 @routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*params.FROM_TO, *params.PAGE))
-async def graded_in_range(call: params.ByKey) -> list[RubricItem]:
+async def graded_in_range(call: params.ByKey) -> list[SubSession]:
     return await call.read(listing.rubric_items, *call.page(), call.from_and_to(call.own_zone))
 
 
@@ -62,7 +62,7 @@ _of_window("trivia", listing.trivia, "What fell below the substance floor, and w
 
 
 @routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, _REALTIME, listeners="both")
-async def realtime(call: params.ByKey) -> list[listing.RealtimeRow]:
+async def realtime(call: params.ByKey) -> list[listing.SubSession]:
     session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
     return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
 
@@ -106,14 +106,14 @@ def _missing(sub_session_id: UUID) -> str:
 
 
 @routes(f"PATCH {_ONE}", "Name a sub-session.")
-async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
+async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> SubSession:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
     turn_id = found(await call.read(resolve, sub_session_id), _missing(sub_session_id))
     command = said.EditTitle(**asdict(call.scope), turn_id=turn_id, title=body.title, summary=body.summary)
     accepted(await call.service.send(command))
     row = await call.read(find, sub_session_id)
-    return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(RubricItem)
+    return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(SubSession)
 
 
 # --- what a person overrides ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
-from projections.sub_sessions.listing import RubricItem, rubric_items
+from projections.sub_sessions.listing import SubSession, rubric_items
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
 from svc.llm.answers import BoundaryAnswer, Disbelieved, GapAnswer, Quoted, RubricAnswer, believed_gaps, believed_rubric
 from svc.views import replay
@@ -95,7 +95,7 @@ class Court:
         events = (each.event for each in self.service.store.read_topics([JudgeAnswered.TOPIC]))
         return [event for event in events if isinstance(event, JudgeAnswered)]
 
-    async def item(self) -> RubricItem:
+    async def item(self) -> SubSession:
         (item,) = await self.service.read(self.scope, rubric_items, 10, 0)
         return item
 
