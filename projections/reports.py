@@ -21,13 +21,14 @@ from aggregates.times import Window, iso
 from projections.cost import CostQuery, cost
 from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.prices import Reading, Spending, team_cost
-from projections.reader import Reader, TextRef, bodies, bound
+from projections.reader import Reader, TextRef, bodies
 from projections.scores import activity, score
-from projections.scores.skill import ShownHabit, Skill, best_shown, insight_summary, newest_missed, skill, top_prompts
+from projections.scores.skill import Skill, TopPrompt, best_shown, insight_summary, newest_missed, skill, top_prompts
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.goals import Order, Wanted, goals
+from projections.sub_sessions.goals import Wanted, goals
 from projections.sub_sessions.listing import trivia
-from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in, turns_in
+from projections.sub_sessions.rows import GoalOutcome, turns_in
+from projections.teams import Begun, begun
 from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
@@ -36,23 +37,14 @@ LABELLED_MAX = 500  # sub-sessions of a day that are labelled, the newest first:
 _WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the period
 
 
-class MissedPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A prompt that shows a habit, or surely does not, nor did an earlier one of its sub-session."""
-
-    prompt_id: str
-    sub_session_id: str
-    submitted_at: str
-    preview: str
-
-
 class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     boolean: BooleanName
     label: str
     habit: str
     share: float  # of the prompts that called for it, 0-1
     prompt_count: int
-    example: MissedPrompt | None
-    best_example: MissedPrompt | None  # the developer's own best prompt that shows it; None where none does
+    example: TopPrompt | None  # that surely misses it, nor did an earlier one of its sub-session show it
+    best_example: TopPrompt | None  # the developer's own best prompt that shows it; None where none does
 
 
 class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -113,7 +105,8 @@ def _coaching(look: ReportInput) -> Coaching:
     """The habits that showed least, each with one of the developer's own prompts that missed it."""
     shares, counts, advice = look.skill.per_boolean, look.skill.per_boolean_counts, ADVICE[look.language]
     named = weakest(shares, counts, HABITS_SHOWN)
-    missed, best = (each(look.reader, look.scope, look.window) if named else {} for each in (newest_missed, best_shown))
+    found = [query(look.reader, look.scope, look.window) if named else {} for query in (newest_missed, best_shown)]
+    missed, best = ({name: each.prompt for name, each in some.items() if each} for some in found)
     items = [
         CoachedHabit(
             boolean=name,
@@ -121,8 +114,8 @@ def _coaching(look: ReportInput) -> Coaching:
             habit=advice.habits[name].advice,
             share=shares[name],
             prompt_count=counts[name],
-            example=_example(missed[name]),
-            best_example=_example(best[name]),
+            example=missed.get(name),
+            best_example=best.get(name),
         )
         for name in named
     ]
@@ -131,12 +124,8 @@ def _coaching(look: ReportInput) -> Coaching:
     return Coaching(items=items, note=None if items else why_none)
 
 
-def _example(found: ShownHabit | None) -> MissedPrompt | None:
-    return None if found is None else msgspec.convert(found.prompt, MissedPrompt, from_attributes=True)
-
-
 SECTIONS: dict[str, Callable[[ReportInput], object]] = {
-    "goals": lambda look: goals(look.reader, look.scope, Wanted(window=look.window), Order(), ROWS_MAX),
+    "goals": lambda look: goals(look.reader, look.scope, Wanted(window=look.window), ROWS_MAX),
     "score": _of_windows(score.score),
     "speed": _of_windows(score.speed),
     "tokens": _of_windows(score.tokens),
@@ -208,24 +197,12 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     narrative_input_clipped: bool  # whether the narrative covers only the busiest members or tasks
 
 
-class _SubSession(msgspec.Struct, frozen=True):
-    developer_id: UUID
-    name: str
-    settled: int
-    floor_passed: int
-    intent: str
-    outcome: GoalOutcome
-
-
 OUTCOMES: dict[str, GoalOutcome] = {"crushed" if each == "reached" else each: each for each in get_args(GoalOutcome)}
 
 
 def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:
     """The days of a team's stays, which are of the scope's organization. `labels`: whether anybody will read them."""
-    found: list[_SubSession] = []
-    for stay in stays:
-        member = Scope(scope.organization_id, stay.developer_id)
-        found += _sub_sessions(reader.db, member, Window(stay.start_us, stay.end_us))
+    found = begun(reader, scope, stays)
     intents = [each.intent for each in found if each.settled and each.floor_passed]
     outcomes = Counter(each.outcome for each in found)
     return TeamDay(
@@ -239,25 +216,17 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
 
 
 def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
-    return _labelled(reader, _sub_sessions(reader.db, scope, day))
+    return _labelled(reader, begun(reader, scope, [Stay(scope.developer_id, day.start_us, day.end_us)]))
 
 
-def _sub_sessions(db: sqlite3.Connection, member: Scope, window: Window) -> list[_SubSession]:
-    query = (
-        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), {OUTCOME} "
-        f"{started_in()} ORDER BY s.started_us DESC, s.sub_session_id"
-    )
-    return [_SubSession(member.developer_id, *row) for row in db.execute(query, bound(member, window))]
-
-
-def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
+def _labelled(reader: Reader, found: Sequence[Begun]) -> WorkLabels:
     named = [each for each in found if each.settled and each.floor_passed and each.intent in INTENTS]
     wanted = named[:LABELLED_MAX]
-    goals = [_goal(reader.db, each.name) for each in wanted]
+    goals = [_goal(reader.db, each.sub_session_id) for each in wanted]
     texts = reader.texts(goals)
     labels: defaultdict[UUID, list[str]] = defaultdict(list)
     for each, goal in zip(wanted, goals, strict=True):
-        marks = "".join(turn.work.marks for turn in turns_in(reader.db, each.name))
+        marks = "".join(turn.work.marks for turn in turns_in(reader.db, each.sub_session_id))
         intent = msgspec.convert(each.intent, Intent)
         labels[each.developer_id].append(label(intent, None if goal is None else texts[goal], marks))
     work = work_labels(labels.values())

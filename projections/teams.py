@@ -1,7 +1,7 @@
 """What a team did and spent, week by week. How work came out is told of days on which enough were at it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import cache
 from itertools import chain
@@ -13,10 +13,10 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
-from aggregates.times import SLOT_US, Window, local_date
+from aggregates.times import SLOT_US, Window, local_date, sorted_into
 from projections.prices import COUNTS, SUMS, Spent, exact_usd, told_by_responses
 from projections.reader import Reader, bound, json_array
-from projections.sub_sessions.rows import OUTCOME, SETTLED, GoalOutcome, started_in
+from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in
 
 GOALS_READ_MAX = 50_000  # of more no count is told, and of more requests no cost
 REQUESTS_READ_MAX = 100_000
@@ -54,70 +54,76 @@ class TeamTrend(msgspec.Struct, frozen=True, kw_only=True, rename={"team_id": "t
     weeks: list[TeamWeek]
 
 
-class TeamQuery(NamedTuple):
-    weeks: Sequence[Window]
-    stays: Sequence[Sequence[Stay]]  # of each week, those in the team
-    zone: ZoneInfo
-    team_minimum: int
+class Begun(NamedTuple):
+    """A goal that a member began while in the team."""
 
-
-class _Begun(NamedTuple):
     developer_id: UUID
-    day: date
-    outcome: str
-    is_unclassified: bool
+    sub_session_id: str
+    started_us: int
+    settled: int
+    floor_passed: int
+    intent: str
+    outcome: GoalOutcome
+
+    @property
+    def is_unclassified(self) -> bool:
+        return bool(self.settled and self.floor_passed and self.intent == UNCLASSIFIED)
 
 
-def team_trend(reader: Reader, scope: Scope, team_id: UUID, asked: TeamQuery) -> TeamTrend:
-    """The stays are of the scope's organization."""
-    begun, spent = _begun(reader, scope, asked), _spent(reader, scope, asked)
-    weeks = [
-        TeamWeek(
-            week_start=local_date(week.start_us, asked.zone),
-            **_counts(None if begun is None else begun[number], asked.team_minimum),
-            **_costs(None if spent is None else spent[number]),
-        )
-        for number, week in enumerate(asked.weeks)
-    ]
-    in_all = None if begun is None else [*chain(*begun)]
-    total = _counts(in_all, asked.team_minimum) | _costs(None if spent is None else sum(spent, Spent()))
-    return TeamTrend(
-        team_id=team_id,
-        timezone=asked.zone.key,
-        is_partial=begun is None or spent is None,
-        total=TeamSums(**total),
-        weeks=weeks,
-    )
-
-
-def _begun(reader: Reader, scope: Scope, asked: TeamQuery) -> list[list[_Begun]] | None:
-    """None where more were begun than one read may look at."""
+def begun(reader: Reader, scope: Scope, stays: Iterable[Stay], most: int = -1) -> list[Begun]:
+    """What was begun during stays of the scope's organization, of each the newest first; of all no more than `most`."""
     query = (
-        f"SELECT s.started_us / {SLOT_US}, {OUTCOME}, {SETTLED} AND s.floor_passed AND s.intent IS NULL "
-        f"{started_in()} LIMIT :limit"
+        f"SELECT s.sub_session_id, s.started_us, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), "
+        f"{OUTCOME} {started_in()} ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit"
     )
-    day_at = cache(lambda slot: local_date(slot * SLOT_US, asked.zone))
-    found, left = list[list[_Begun]](), GOALS_READ_MAX
-    for stays in asked.stays:
-        found.append([])
-        for stay in stays:
-            whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
-            rows = reader.db.execute(query, bound(whose, days, limit=left + 1))
-            found[-1] += [_Begun(stay.developer_id, day_at(slot), *told) for slot, *told in rows]
-        left -= len(found[-1])
-        if left < 0:
-            return None
+    found = list[Begun]()
+    for stay in stays:
+        whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
+        rows = reader.db.execute(query, bound(whose, days, limit=most if most < 0 else most - len(found)))
+        found += [Begun(stay.developer_id, *row) for row in rows]
     return found
 
 
-def _counts(begun: Sequence[_Begun] | None, minimum: int) -> dict[str, Any]:
+def team_trend(
+    reader: Reader,
+    scope: Scope,
+    team_id: UUID,
+    weeks: Sequence[Window],
+    stays: Sequence[Sequence[Stay]],
+    zone: ZoneInfo,
+    team_minimum: int,
+) -> TeamTrend:
+    """`stays`: of each week, those in the team."""
+    every = begun(reader, scope, chain(*stays), GOALS_READ_MAX + 1)
+    known, spent = len(every) <= GOALS_READ_MAX, _spent(reader, scope, stays)
+    told = sorted_into(weeks, ((each.started_us, each) for each in every)) if known else [None] * len(weeks)
+    day_of = cache(lambda slot: local_date(slot * SLOT_US, zone))
+    shown = [
+        TeamWeek(
+            week_start=local_date(week.start_us, zone),
+            **_counts(goals, day_of, team_minimum),
+            **_costs(None if spent is None else spent[number]),
+        )
+        for number, (week, goals) in enumerate(zip(weeks, told, strict=True))
+    ]
+    in_all = _costs(None if spent is None else sum(spent, Spent()))
+    return TeamTrend(
+        team_id=team_id,
+        timezone=zone.key,
+        is_partial=not known or spent is None,
+        total=TeamSums(**_counts(every if known else None, day_of, team_minimum), **in_all),
+        weeks=shown,
+    )
+
+
+def _counts(begun: Sequence[Begun] | None, day_of: Callable[[int], date], minimum: int) -> dict[str, Any]:
     outcomes = get_args(GoalOutcome)
     names = ("members_active", "begun", *outcomes, "unclassified", "on_other_days")
     if begun is None:
         return dict.fromkeys(names)
-    by_day: defaultdict[date, list[_Begun]] = defaultdict(list)
+    by_day: defaultdict[date, list[Begun]] = defaultdict(list)
     for each in begun:
-        by_day[each.day].append(each)
+        by_day[day_of(each.started_us // SLOT_US)].append(each)
     told = [day for day in by_day.values() if len({each.developer_id for each in day}) >= minimum]
     of = Counter(each.outcome for each in chain(*told))
     counts: dict[str, Any] = {"members_active": len({each.developer_id for each in begun}), "begun": len(begun)}
@@ -136,21 +142,21 @@ _REQUESTS = (
 )
 
 
-def _spent(reader: Reader, scope: Scope, asked: TeamQuery) -> list[Spent] | None:
-    """None where more was asked than one read may look at."""
-    places = [(number, stay) for number, stays in enumerate(asked.stays) for stay in stays]
-    stays = json_array([(number, stay.developer_id, stay.start_us, stay.end_us) for number, stay in places])
-    values = {"stays": stays, "organization": str(scope.organization_id), "most": REQUESTS_READ_MAX + 1}
+def _spent(reader: Reader, scope: Scope, stays: Sequence[Sequence[Stay]]) -> list[Spent] | None:
+    """By week; None where more was asked than one read may look at."""
+    places = [(number, stay) for number, of_week in enumerate(stays) for stay in of_week]
+    told = json_array([(number, stay.developer_id, stay.start_us, stay.end_us) for number, stay in places])
+    values = {"stays": told, "organization": str(scope.organization_id), "most": REQUESTS_READ_MAX + 1}
     (count,) = reader.db.execute(f"SELECT count(*) FROM ({_REQUESTS.format('1')} LIMIT :most)", values).fetchone()
     if count > REQUESTS_READ_MAX:
         return None
-    spent = [Spent()] * len(asked.weeks)
+    spent = [Spent()] * len(stays)
     for number, *sums in reader.db.execute(_REQUESTS.format(f"s.week, {SUMS}") + "GROUP BY s.week", values):
         spent[number] += Spent.of(sums)
     for number, stay in places:
         whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
-        for _, _, told in told_by_responses(reader.db, whose, days):
-            spent[number] += told
+        for _, _, more in told_by_responses(reader.db, whose, days):
+            spent[number] += more
     return spent
 
 

@@ -171,18 +171,6 @@ class Insights(Camel, frozen=True, kw_only=True):
     total_output_tokens: int | None
 
 
-class InsightsQuery(msgspec.Struct, frozen=True):
-    window: Window
-    zone: ZoneInfo
-    language: Language
-
-    def periods(self, period: Period) -> list[Window]:
-        """The calendar periods of the range, cut to it."""
-        cut = self.window
-        found = buckets(cut, period, self.zone)
-        return [Window(max(each.start_us, cut.start_us), min(each.end_us, cut.end_us)) for each in found]
-
-
 class SubSessionWork(msgspec.Struct, frozen=True):
     """One sub-session of the range: numbers alone, since there may be many thousands."""
 
@@ -215,28 +203,29 @@ _WORK = (
 )
 
 
-def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
-    found = _works(reader, scope, asked.window)
-    graded = skill(reader, scope, "range", (asked.window,))
-    average = insight_summary(reader, scope, "range", (asked.window,))
+def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, language: Language) -> Insights:
+    found = _works(reader, scope, window)
+    graded = skill(reader, scope, "range", (window,))
+    average = insight_summary(reader, scope, "range", (window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
-    days, weeks, advice = asked.periods("day"), asked.periods("week"), ADVICE[asked.language]
+    days, weeks = (_periods(window, period, zone) for period in ("day", "week"))
+    advice = ADVICE[language]
     weekly = [(iso(week.start_us), skill(reader, scope, "range", (week,))) for week in weeks]
     # What began in the range may go on after it: messages are those of the range, as in the days below.
-    turns = [turn for work in found for turn in work.turns if turn[1] < asked.window.end_us]
+    turns = [turn for work in found for turn in work.turns if turn[1] < window.end_us]
     timed = [ms for work in found for ms in work.timed_ms]
     begun = sorted_into(days, ((work.started_us, 1) for work in found))
     written = sorted_into(days, ((at_us, 1) for _, at_us, _ in turns))
     missed, told = _missed(found, advice), all(work.tokens is not None or not work.asked for work in found)
     return Insights(
         meta=InsightsMeta(
-            period_start=iso(asked.window.start_us),
-            period_end=iso(asked.window.end_us),
-            timezone=asked.zone.key,
-            language=asked.language,
+            period_start=iso(window.start_us),
+            period_end=iso(window.end_us),
+            timezone=zone.key,
+            language=language,
             total_sessions=len(found),
             total_messages=len(turns),
-            active_days=len({local_date(started_us, asked.zone) for _, started_us, _ in turns}),
+            active_days=len({local_date(started_us, zone) for _, started_us, _ in turns}),
         ),
         skill_snapshot=SkillSnapshot(
             apg_current=average.apg_current,
@@ -250,10 +239,10 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
         at_a_glance=AtAGlance(quick_wins=[QuickWin(label=advice.habits[name].advice) for name in quick_wins]),
         activity=Activity(
             points=[
-                ActivityDay(date=str(local_date(day.start_us, asked.zone)), sessions=len(first), messages=len(second))
+                ActivityDay(date=str(local_date(day.start_us, zone)), sessions=len(first), messages=len(second))
                 for day, first, second in zip(days, begun, written, strict=True)
             ],
-            total_active_seconds=sum(us for _, us in active_times(reader.db, scope, asked.window)) / US_PER_SECOND,
+            total_active_seconds=sum(us for _, us in active_times(reader.db, scope, window)) / US_PER_SECOND,
         ),
         how_you_use_cc=HowYouUse(
             stats=Stats(
@@ -267,7 +256,7 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
         impressive_things=_impressive(found, advice),
         where_things_go_wrong=WhereThingsGoWrong(categories=[each for each, _ in missed]),
         cost_optimization=_costs(found, missed),
-        worst_prompts=_worst_prompts(reader, scope, asked.window),
+        worst_prompts=_worst_prompts(reader, scope, window),
         trends=Trends(
             points=[
                 TrendPoint(
@@ -282,6 +271,12 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
         total_input_tokens=sum(work.input_tokens for work in found) if told else None,
         total_output_tokens=sum(work.output_tokens for work in found) if told else None,
     )
+
+
+def _periods(cut: Window, period: Period, zone: ZoneInfo) -> list[Window]:
+    """The calendar periods of a range, cut to it."""
+    found = buckets(cut, period, zone)
+    return [Window(max(each.start_us, cut.start_us), min(each.end_us, cut.end_us)) for each in found]
 
 
 def _works(reader: Reader, scope: Scope, window: Window) -> list[SubSessionWork]:

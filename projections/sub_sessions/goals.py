@@ -12,36 +12,30 @@ from aggregates.times import UNTIMED_US, Window, iso
 from projections import Sort
 from projections.reader import Reader, bound, json_array
 from projections.sub_sessions.projects import UNKNOWN, Project, Projects, projects_of
-from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SETTLED, WHOLE_TOKENS, GoalOutcome, SubSessionRow, select
+from projections.sub_sessions.rows import (
+    IN_RANGE,
+    OUTCOME,
+    SETTLED,
+    WHOLE_TOKENS,
+    Brief,
+    GoalOutcome,
+    SubSessionRow,
+    select,
+)
 
 ROWS_MAX = 50_000  # of a range so many goals are counted, the newest: each costs some three microseconds
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
 """Whether a cost may have been more, or less, or either."""
 
 
-class Goal(msgspec.Struct, frozen=True, kw_only=True):
-    """One sub-session as lists show it. What is judged at settling is null while it goes on."""
+class Goal(Brief, frozen=True, kw_only=True):
+    """One sub-session as lists show it."""
 
-    score_v3_sub_session_id: str
-    title: str | None
-    title_source: str
-    summary: str | None
-    outcome: GoalOutcome
     outcome_reason: str | None  # why it is undecided, or does not count
-    intent_class: str
-    kind_told: str | None
     project: Project | None  # null where nothing told it
     agent: str | None
-    turns: int
     files: int  # that it changed
-    prompt_grade: str | None  # of its latest prompt
-    grade_told: str | None  # of all its prompts
-    cost_usd: float | None  # null where a request has no price, or none was seen
     cost_kind: CostKind | None
-    unpriced_requests: int
-    total_tokens: int | None
-    started_at: str
-    duration_seconds: float | None
     overridden: bool  # whether its developer said something about it
 
 
@@ -60,7 +54,7 @@ class Goals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which goals; None is any."""
+    """Which goals, and in which order; None is any."""
 
     window: Window
     outcome: GoalOutcome | None = None
@@ -68,9 +62,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     project: str | None = None  # its name or key; `unknown` where nothing told it
     overridden: bool = False  # only those that a person said something about
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort = "started"
     ascending: bool = False
 
@@ -128,9 +119,7 @@ class Tallied(NamedTuple):
     goals: int
 
 
-def goals(
-    reader: Reader, scope: Scope, wanted: Wanted, order: Order, limit: int, cursor: Cursor | None = None
-) -> Goals:
+def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, cursor: Cursor | None = None) -> Goals:
     tallied, window = _tallied(reader, scope, wanted.window)
     is_partial, projects = window != wanted.window, projects_of(reader, scope)
     asked = Asked(msgspec.structs.replace(wanted, window=window), projects)
@@ -138,7 +127,7 @@ def goals(
     for each in tallied:
         if asked.fits(each):
             counts[each.outcome] += each.goals
-    found = places(reader, scope, asked, order, limit + 1, cursor)
+    found = places(reader, scope, asked, limit + 1, cursor)
     ends = "SELECT min(started_us), max(started_us) FROM sub_sessions WHERE organization_id = :organization "
     oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
     return Goals(
@@ -199,9 +188,9 @@ def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[Tallied
     return [Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
 
 
-def places(reader: Reader, scope: Scope, asked: Asked, order: Order, limit: int, cursor: Cursor | None) -> list[Cursor]:
-    """Where goals stand in an order, from behind one of them on."""
-    key = _KEYS[order.sort]
+def places(reader: Reader, scope: Scope, asked: Asked, limit: int, cursor: Cursor | None) -> list[Cursor]:
+    """Where goals stand in their order, from behind one of them on."""
+    order, key = asked.wanted, _KEYS[asked.wanted.sort]
     if order.sort not in ("started", "turns"):  # which are always known; by the first an index goes
         key = f"coalesce({key}, {_BEYOND if order.ascending else -1})"
     sign, direction = (">", "ASC") if order.ascending else ("<", "DESC")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -13,7 +13,7 @@ from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import response_ref, text_of
 from projections.reader import Reader, TextRef, bodies
-from projections.sub_sessions.goals import Asked, Cursor, Goal, Order, Wanted, places, rows_of, shown
+from projections.sub_sessions.goals import Asked, Cursor, Goal, Wanted, places, rows_of, shown
 from projections.sub_sessions.projects import projects_of
 
 SEARCH_US = US_PER_SECOND  # how long texts are opened for one request
@@ -22,7 +22,6 @@ SENTENCE_CHARACTERS_MAX = 240
 _GOALS_AT_ONCE = 50
 _TURNS_AT_ONCE = 8  # whose texts are held together: one may have megabytes
 _LABEL = 1 << OVERRIDE_FIELDS.index("label")
-_NEWEST_FIRST = Order()
 _ENDINGS = "y|ies|ied|ying|e|s|es|ed|ing"  # of English words: "retries" finds "retry" too
 _QUOTES = str.maketrans(dict.fromkeys('"“”„«»', " "))
 _ENDING = re.compile(rf"(?<=\w{{3}})(?:{_ENDINGS})$")
@@ -46,25 +45,29 @@ class FoundGoals(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None  # the `cursor` to look further back with; null where there is nothing further
 
 
-class Search(NamedTuple):
-    wanted: Wanted
-    words: str  # all of them must stand in one turn, whatever their case, and whatever their English ending
-    limit: int
-    cursor: Cursor | None = None
+def search(
+    reader: Reader,
+    scope: Scope,
+    wanted: Wanted,
+    said: str,
+    limit: int,
+    cursor: Cursor | None,
+    clock_us: Callable[[], int],
+) -> FoundGoals:
+    """Those of whose turns one says all words, whatever their case or English ending.
 
-
-def search(reader: Reader, scope: Scope, asked: Search, clock_us: Callable[[], int]) -> FoundGoals:
-    """At least one goal is looked at, so that whoever looks further gets on."""
-    words, stops_us = patterns(asked.words), clock_us() + SEARCH_US
+    At least one goal is looked at, so that whoever looks further gets on.
+    """
+    words, stops_us = patterns(said), clock_us() + SEARCH_US
     projects = projects_of(reader, scope)
     found: dict[str, Found] = {}
-    last, is_end = asked.cursor, True
-    for place in _newest_first(reader, scope, Asked(asked.wanted, projects), asked.cursor):
-        if last is not asked.cursor and (len(found) >= asked.limit or clock_us() >= stops_us):
+    last, is_end = cursor, True
+    for place in _newest_first(reader, scope, Asked(wanted, projects), cursor):
+        if last is not cursor and (len(found) >= limit or clock_us() >= stops_us):
             is_end = False
             break
-        if (said := _said_in(reader, scope, place.sub_session_id, words)) is not None:
-            found[place.sub_session_id] = said
+        if (found_in := _said_in(reader, scope, place.sub_session_id, words)) is not None:
+            found[place.sub_session_id] = found_in
         last = place
     rows = shown(reader, rows_of(reader, scope, list(found)), projects)
     return FoundGoals(
@@ -84,7 +87,7 @@ def patterns(words: str) -> list[re.Pattern[str]]:
 
 
 def _newest_first(reader: Reader, scope: Scope, asked: Asked, cursor: Cursor | None) -> Iterator[Cursor]:
-    while found := places(reader, scope, asked, _NEWEST_FIRST, _GOALS_AT_ONCE, cursor):
+    while found := places(reader, scope, asked, _GOALS_AT_ONCE, cursor):
         yield from found
         cursor = found[-1]
 

@@ -49,13 +49,6 @@ class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: list[Quantile] | None = None
 
 
-class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    window: Window
-    session_id: str | None = None
-    limit: int
-    offset: int = 0
-
-
 class TelemetryRow(msgspec.Struct, frozen=True, kw_only=True):
     """What every record tells. Tokens and cost are those of the model request that it reported."""
 
@@ -123,17 +116,19 @@ _NEWEST_FIRST = (
 KINDS: dict[Signal, type[TelemetryRow]] = {"logs": LogRow, "metrics": MetricPoint, "traces": SpanRow}
 
 
-def page(reader: Reader, scope: Scope, signal: Signal, asked: RecordsQuery) -> Page[Any]:
+def page(
+    reader: Reader, scope: Scope, signal: Signal, window: Window, limit: int, offset: int, session_id: str | None = None
+) -> Page[Any]:
     """Each as received: points of a cumulative counter are not differenced."""
     # The plus keeps the narrower index, that over sessions, in use.
-    of_session = "AND t.agent_session_id = :session AND +" if asked.session_id is not None else "AND "
+    of_session = "AND t.agent_session_id = :session AND +" if session_id is not None else "AND "
     owner = f"{of_session}t.developer_id = :developer AND t.organization_id = :organization "
     query = (_POINTS if signal == "metrics" else _RECORDS) + owner + _NEWEST_FIRST
-    more = {"signal": signal, "session": asked.session_id, "limit": asked.limit + 1, "offset": asked.offset}
-    found = reader.db.execute(query, bound(scope, asked.window, **more))
+    page = bound(scope, window, signal=signal, session=session_id, limit=limit + 1, offset=offset)
+    found = reader.db.execute(query, page)
     names = [column[0] for column in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found]
-    whole = _with_details(reader, rows[: asked.limit], signal)
+    whole = _with_details(reader, rows[:limit], signal)
     shown = []
     for row in whole:
         nano = row.get("cost_usd_nano")

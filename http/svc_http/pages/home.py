@@ -17,7 +17,7 @@ from projections.reader import Reader
 from projections.scores import skill
 from projections.scores.score import tally
 from projections.scores.throttle import ThrottleImpact, personal_throttle
-from projections.sub_sessions.goals import Goals, Order, Wanted, goals
+from projections.sub_sessions.goals import Goals, Wanted, goals
 from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
@@ -61,8 +61,8 @@ def _home(reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: Zone
         cost_before=None if before is None else cost(reader, scope, CostQuery(before, "outcome", zone, dearest=0)),
         lost=lost,
         lost_before=personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
-        undecided=goals(reader, scope, Wanted(window=window, outcome="undecided"), Order(), UNDECIDED_SHOWN),
-        live=goals(reader, scope, going_on, Order(), LIVE_SHOWN),
+        undecided=goals(reader, scope, Wanted(window=window, outcome="undecided"), UNDECIDED_SHOWN),
+        live=goals(reader, scope, going_on, LIVE_SHOWN),
     )
 
 

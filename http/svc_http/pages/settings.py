@@ -18,7 +18,7 @@ from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, Te
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, Window, is_zone_name
 from projections.facts.facts import arrivals
-from projections.sub_sessions.goals import ROWS_MAX, Order, Wanted, goals
+from projections.sub_sessions.goals import ROWS_MAX, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
@@ -231,6 +231,6 @@ async def take_request_back(call: BySignIn) -> Response:
 
 @routes("GET /settings/goals.json", "Every goal with its figures, as a file.")
 async def goals_file(call: BySignIn) -> Response:
-    found = await call.read(goals, Wanted(window=Window(0, INSTANT_MAX_US)), Order(), ROWS_MAX)
+    found = await call.read(goals, Wanted(window=Window(0, INSTANT_MAX_US)), ROWS_MAX)
     headers = {"Content-Disposition": 'attachment; filename="svc-goals.json"'}
     return TrioResponse(msgspec.json.encode(found.goals), 200, headers, content_type="application/json")

@@ -7,9 +7,9 @@ import msgspec
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.times import Window
 from projections import Sort
-from projections.sub_sessions.goals import Cursor, Goals, Order, Wanted, goals
+from projections.sub_sessions.goals import Cursor, Goals, Wanted, goals
 from projections.sub_sessions.rows import GoalOutcome
-from projections.sub_sessions.search import WORDS_CHARACTERS_MAX, FoundGoals, Search, search
+from projections.sub_sessions.search import WORDS_CHARACTERS_MAX, FoundGoals, search
 from svc_http import params
 from svc_http.bodies import HttpError
 from svc_http.ports import in_turn
@@ -39,14 +39,13 @@ async def goals_of_range(call: params.ByKey) -> Goals:
     return await call.read(goals, wanted(call.query, window), *page_of_goals(call.query))
 
 
-def page_of_goals(query: params.Query) -> tuple[Order, int, Cursor | None]:
-    """In which order, how many, and from where on."""
-    order = Order(sort=_SORT.read(query), ascending=_ORDER.read(query) == "asc")
-    return order, params.LIMIT.read(query), cursor_sent(query.get("cursor"))
+def page_of_goals(query: params.Query) -> tuple[int, Cursor | None]:
+    """How many, and from where on."""
+    return params.LIMIT.read(query), cursor_sent(query.get("cursor"))
 
 
 def wanted(query: params.Query, window: Window) -> Wanted:
-    """Which goals the query asks for."""
+    """Which goals the query asks for, and in which order."""
     return Wanted(
         window=window,
         outcome=params.one_of(query, "outcome", get_args(GoalOutcome)),
@@ -54,6 +53,8 @@ def wanted(query: params.Query, window: Window) -> Wanted:
         agent=query.get("agent") or None,
         project=query.get("project") or None,
         overridden=params.one_of(query, "overridden", ("true", "false")) == "true",
+        sort=_SORT.read(query),
+        ascending=_ORDER.read(query) == "asc",
     )
 
 
@@ -87,6 +88,6 @@ async def found_with(call: params.ByKey, which: Wanted, words: str, limit: int, 
     """One search at a time, whoever asks, charged to them. Raises `HttpError` 400."""
     if not words.strip():
         raise HttpError(400, "words is blank; send what was said in a prompt or an answer")
-    asked = Search(which, words, limit, cursor_sent(cursor))
+    after = cursor_sent(cursor)
     async with in_turn():
-        return await call.read(search, asked, call.service.now_us)
+        return await call.read(search, which, words, limit, after, call.service.now_us)

@@ -19,7 +19,7 @@ from projections.cost import cost as cost_of
 from projections.reader import Reader
 from projections.reports import own_work
 from projections.scores import activity, score, skill, throttle
-from projections.scores.insights import Insights, InsightsQuery
+from projections.scores.insights import Insights
 from projections.scores.insights import insights as insights_of
 from projections.telemetry import records, usage
 from svc_http import params
@@ -232,7 +232,7 @@ async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
     window = call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to)
     if window.end_us - window.start_us > DAYS_MAX * times.US_PER_DAY:
         raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    return await call.read(insights_of, InsightsQuery(window, call.own_zone, call.language()))
+    return await call.read(insights_of, window, call.own_zone, call.language())
 
 
 @routes("GET /v1/insights/report", _INSIGHTS, _RANGE, listeners="both")
@@ -280,13 +280,9 @@ def _of_records(signal: Signal, about: str) -> None:
 
     @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=answers, listeners=listeners)
     async def handler(call: ByKey) -> records.Page[Any]:
-        asked = records.RecordsQuery(
-            window=call.from_until(call.own_zone, times.US_PER_DAY),
-            session_id=call.query.get("session_id"),
-            limit=_LIMIT.read(call.query),
-            offset=params.OFFSET.read(call.query),
-        )
-        return await call.read(records.page, signal, asked)
+        window, limit = call.from_until(call.own_zone, times.US_PER_DAY), _LIMIT.read(call.query)
+        offset, session_id = params.OFFSET.read(call.query), call.query.get("session_id")
+        return await call.read(records.page, signal, window, limit, offset, session_id)
 
 
 _of_records("logs", "Log records as received.")

@@ -13,7 +13,7 @@ from aggregates.times import Window
 from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reports import TeamSummary, team_day, team_summary, withheld
 from projections.scores import throttle
-from projections.teams import TeamQuery, TeamTrend, team_trend
+from projections.teams import TeamTrend, team_trend
 from svc_http import params
 from svc_http.bodies import HttpError
 from svc_http.params import ByKey
@@ -51,8 +51,8 @@ async def trend(call: ByKey) -> TeamTrend:
 async def trend_of(call: ByKey, team: Team, window: Window, zone: ZoneInfo) -> TeamTrend:
     directory, weeks = call.service.directory, periods_in(window, "week", zone)
     stays = [stays_in(directory, team, each, zone) for each in weeks]
-    asked = TeamQuery(weeks, stays, zone, organization_of(call).team_minimum)
-    return await call.read(team_trend, team.team_id, asked)
+    minimum = organization_of(call).team_minimum
+    return await call.read(team_trend, team.team_id, weeks, stays, zone, minimum)
 
 
 async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:

@@ -15,7 +15,7 @@ from projections.scores.score import newest_at
 from projections.sub_sessions import detail, turns
 from projections.sub_sessions import goals as listing_of
 from projections.sub_sessions.detail import FileShown
-from projections.sub_sessions.goals import Cursor, Goals, Order
+from projections.sub_sessions.goals import Cursor, Goals
 from projections.sub_sessions.rows import begun_by, find, resolve
 from projections.sub_sessions.turns import GoalTurns, goal_turns
 from tests.support.catalogs import list_rate, lookup, rate, snapshot
@@ -60,7 +60,7 @@ def test_the_agent_is_known_whichever_fact_told_the_prompt() -> None:
     asked = {"kind": "prompt", "at_us": MONDAY, "text": PARSER}
     log.records("t", asked, request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND), shell(MONDAY + MINUTE, "pytest -q"))
     wanted = listing_of.Wanted(window=ALWAYS, agent="claude-code")
-    found = listing_of.goals(reader(project(log.facts), log.facts), ANA, wanted, Order(), 50)
+    found = listing_of.goals(reader(project(log.facts), log.facts), ANA, wanted, 50)
     assert [each.agent for each in found.goals] == ["claude-code"]
 
 
@@ -91,9 +91,8 @@ def test_a_goal_is_named_by_how_its_id_begins_unless_another_begins_so_too(month
 
 
 def listed(month: Month, limit: int = 50, cursor: Cursor | None = None, **asked: Any) -> Goals:
-    order = {name: asked.pop(name) for name in ("sort", "ascending") if name in asked}
     wanted = listing_of.Wanted(**{"window": ALWAYS} | asked)
-    return listing_of.goals(month.reader, ANA, wanted, Order(**order), limit, cursor)
+    return listing_of.goals(month.reader, ANA, wanted, limit, cursor)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +253,6 @@ def test_by_grade_those_come_last_that_are_told_none() -> None:
         worked(log, f"s{place}", text, MONDAY + place * HOUR, f"src/{place}.py")
     found = reader(project(log.facts), log.facts)
     for ascending in (False, True):
-        listing = listing_of.goals(
-            found, ANA, listing_of.Wanted(window=ALWAYS), Order(sort="grade", ascending=ascending), 50
-        ).goals
+        wanted = listing_of.Wanted(window=ALWAYS, sort="grade", ascending=ascending)
+        listing = listing_of.goals(found, ANA, wanted, 50).goals
         assert [each.grade_told is None for each in listing] == [False, False, True]

@@ -9,7 +9,7 @@ from aggregates.capture.events import PromptCaptured
 from aggregates.event import Words
 from aggregates.times import Window
 from projections.cost import CostQuery, cost
-from projections.sub_sessions.goals import Order, Wanted, goals
+from projections.sub_sessions.goals import Wanted, goals
 from projections.sub_sessions.projects import NAME_CHARACTERS_MAX, Projects, key_of, path_of, root_of
 from tests.support.facts import ANA, BEN, DAY, DIGESTER, HOUR, MONDAY, Log, Placed, project, reader
 from tests.support.tables import each_of
@@ -85,21 +85,21 @@ def told() -> list[Placed]:
 def test_goals_bear_their_project_and_what_nothing_told_is_unknown() -> None:
     facts = told()
     views = reader(project(facts), facts)
-    every = goals(views, ANA, Wanted(window=ALWAYS), Order(ascending=True), 50)
+    every = goals(views, ANA, Wanted(window=ALWAYS, ascending=True), 50)
     assert [each.project and each.project.name for each in every.goals] == ["shop", "shop", "site", None]
     assert [each.name for each in every.projects] == ["shop", "site", "unknown"]
-    assert goals(views, ANA, Wanted(window=Window(0, MONDAY + 3 * HOUR)), Order(), 50).projects == every.projects[:2]
+    assert goals(views, ANA, Wanted(window=Window(0, MONDAY + 3 * HOUR)), 50).projects == every.projects[:2]
     for asked, count in (("shop", 2), (every.projects[1].key, 1), ("unknown", 1), ("<script>", 0), ("sho", 0)):
-        found = goals(views, ANA, Wanted(window=ALWAYS, project=asked), Order(), 50)
+        found = goals(views, ANA, Wanted(window=ALWAYS, project=asked), 50)
         assert (found.begun, len(found.goals)) == (count, count)
-    assert goals(views, BEN, Wanted(window=ALWAYS, project="shop"), Order(), 50).begun == 0
+    assert goals(views, BEN, Wanted(window=ALWAYS, project="shop"), 50).begun == 0
 
 
 def test_telemetry_tells_the_folder_of_a_prompt_as_captures_do() -> None:
     log = Log()
     log.records("t", {"kind": "prompt", "at_us": MONDAY, "text": "Where is it?", "path": "/a/shop"})
     facts = log.claim("t").facts
-    (goal,) = goals(reader(project(facts), facts), ANA, Wanted(window=ALWAYS), Order(), 50).goals
+    (goal,) = goals(reader(project(facts), facts), ANA, Wanted(window=ALWAYS), 50).goals
     assert goal.project is not None
     assert goal.project.name == "shop"
 
@@ -114,9 +114,9 @@ def test_a_path_that_was_forgotten_names_nothing() -> None:
         )
         for each in facts
     ]
-    every = goals(reader(kept, gone), ANA, Wanted(window=ALWAYS), Order(), 50)
+    every = goals(reader(kept, gone), ANA, Wanted(window=ALWAYS), 50)
     assert ({each.project for each in every.goals}, [each.key for each in every.projects]) == ({None}, ["unknown"])
-    assert goals(reader(kept, gone), ANA, Wanted(window=ALWAYS, project="unknown"), Order(), 50).begun == 4
+    assert goals(reader(kept, gone), ANA, Wanted(window=ALWAYS, project="unknown"), 50).begun == 4
 
 
 def test_cost_by_project_has_a_group_for_what_nothing_told() -> None:

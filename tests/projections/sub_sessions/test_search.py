@@ -9,7 +9,7 @@ from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.sub_sessions import search as searching
 from projections.sub_sessions.goals import Cursor, Wanted
-from projections.sub_sessions.search import SEARCH_US, SENTENCE_CHARACTERS_MAX, Found, FoundGoals, Search, search
+from projections.sub_sessions.search import SEARCH_US, SENTENCE_CHARACTERS_MAX, Found, FoundGoals, search
 from tests.support.facts import ANA, BEN, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader
 from tests.support.tables import each_of
 
@@ -39,7 +39,7 @@ def views() -> Reader:
 
 def found(views: Reader, words: str, limit: int = 50, **asked: Any) -> FoundGoals:
     cursor, clock = asked.pop("cursor", None), asked.pop("clock", lambda: 0)
-    return search(views, ANA, Search(Wanted(**{"window": ALWAYS} | asked), words, limit, cursor), clock)
+    return search(views, ANA, Wanted(**{"window": ALWAYS} | asked), words, limit, cursor, clock)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from projections.reader import Reader
 from projections.scores.score import Breakdown
 from projections.telemetry import records as telemetry
 from projections.telemetry import usage
-from projections.telemetry.records import LogRow, Page, RecordsQuery
+from projections.telemetry.records import LogRow, Page
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans
 from tests.support.tables import each_of, table
@@ -37,8 +37,10 @@ def read(log: Log) -> Reader:
     return reader(project(log.facts), log.facts)
 
 
-def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK) -> RecordsQuery:
-    return RecordsQuery(window=window, session_id=session_id, limit=limit, offset=offset)
+def asked(
+    limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK
+) -> tuple[Window, int, int, str | None]:
+    return window, limit, offset, session_id
 
 
 def ids(page: Page[Any]) -> list[str]:
@@ -69,7 +71,7 @@ def test_a_log_record_as_it_was_received() -> None:
     add_logs(log, "s1", {"at_us": MONDAY, "name": "note"}, own)
     add_logs(log, "s1", answered(MONDAY - SECOND, attributes={"x": 1}), forgotten=True)
     add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
-    shown, note, forgotten = telemetry.page(read(log), ANA, "logs", asked()).records
+    shown, note, forgotten = telemetry.page(read(log), ANA, "logs", *asked()).records
     assert shown == LogRow(
         timestamp="2026-01-05T09:00:01Z",
         source_event_id=f"r-{MONDAY + SECOND}-1",
@@ -87,7 +89,7 @@ def test_a_log_record_as_it_was_received() -> None:
     )
     assert (note.event_name, note.input_tokens, note.cost_usd, note.attributes_json) == ("note", None, None, "{}")
     assert (forgotten.attributes_json, forgotten.input_tokens) == (None, 100)
-    (span,) = telemetry.page(read(log), ANA, "traces", asked()).records
+    (span,) = telemetry.page(read(log), ANA, "traces", *asked()).records
     assert (span.name, span.source_event_id, span.attributes_json) == ("llm_request", "span", '{"x":1}')
 
 
@@ -102,7 +104,7 @@ def test_a_metric_point_as_it_was_received() -> None:
         counter(1, 9, "cumulative"),
         {"at_us": MONDAY + 2 * MINUTE, "kind": "histogram", "body": histogram},
     )
-    distributed, later, first = telemetry.page(read(log), ANA, "metrics", asked()).records
+    distributed, later, first = telemetry.page(read(log), ANA, "metrics", *asked()).records
     assert (first.name, first.kind, first.unit, first.temporality) == ("tokens", "sum", "tokens", "cumulative")
     assert (first.value, later.value, first.distribution, first.attributes_json) == (5, 9, None, '{"type":"input"}')
     assert (distributed.value, distributed.distribution is None) == (None, False)
@@ -123,14 +125,14 @@ def test_pages_are_newest_first_and_do_not_overlap(monkeypatch: pytest.MonkeyPat
 
     views = Reader(project(log.facts), fetch)
     named = [f"r-{MONDAY + 5}-0", *(f"r-{MONDAY + n}-{n}" for n in (4, 3, 2, 1, 0))]
-    pages = [telemetry.page(views, ANA, "logs", asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
+    pages = [telemetry.page(views, ANA, "logs", *asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
     assert [ids(page) for page in pages] == [named[:2], named[2:4], named[4:]]
     assert [page.has_more for page in pages] == [True, True, False]
     fetched.clear()
-    whole = telemetry.page(views, ANA, "logs", asked(limit=6))
+    whole = telemetry.page(views, ANA, "logs", *asked(limit=6))
     assert (ids(whole), whole.has_more, fetched) == (named, False, [3, 2])
     monkeypatch.setattr(telemetry, "PAGE_CHARACTERS_MAX", 50)
-    first, second = (telemetry.page(views, ANA, "logs", asked(offset=offset)) for offset in (0, 1))
+    first, second = (telemetry.page(views, ANA, "logs", *asked(offset=offset)) for offset in (0, 1))
     assert (ids(first), first.has_more, ids(second), second.has_more) == (named[:1], True, named[1:], False)
 
 
@@ -141,15 +143,15 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
     add_logs(log, "s2", {"at_us": MONDAY + MINUTE})
     add_logs(log, None, {"at_us": MONDAY + 2 * MINUTE})
     views = read(log)
-    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked()).records] == [None, "s2", "s1"]
-    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked(session_id="s1")).records] == ["s1"]
-    assert telemetry.page(views, ANA, "logs", asked(session_id="s3")).records == []
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", *asked()).records] == [None, "s2", "s1"]
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", *asked(session_id="s1")).records] == ["s1"]
+    assert telemetry.page(views, ANA, "logs", *asked(session_id="s3")).records == []
     half = Window(MONDAY, MONDAY + MINUTE)
-    assert [row.session_id for row in telemetry.page(views, ANA, "logs", asked(window=half)).records] == ["s1"]
+    assert [row.session_id for row in telemetry.page(views, ANA, "logs", *asked(window=half)).records] == ["s1"]
     for scope in STRANGERS:
-        assert telemetry.page(views, scope, "logs", asked()).records == []
-        assert telemetry.page(views, scope, "logs", asked(session_id="s1")).records == []
-        assert telemetry.page(views, scope, "metrics", asked(session_id="s1")).records == []
+        assert telemetry.page(views, scope, "logs", *asked()).records == []
+        assert telemetry.page(views, scope, "logs", *asked(session_id="s1")).records == []
+        assert telemetry.page(views, scope, "metrics", *asked(session_id="s1")).records == []
 
 
 # --- sums -----------------------------------------------------------------------------------------------------
