@@ -6,7 +6,7 @@ Nothing is run or expanded. In doubt a command is taken to change something.
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pkgutil import get_data
 
@@ -26,9 +26,7 @@ _SUBCOMMANDS = {
 COMMAND_CHARACTERS_MAX = 8192
 _NESTING_MAX = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_ENVIRONMENT = re.compile(rf"(?:^|/)(?:{'|'.join(map(re.escape, _NAMES['environments']))})[^/]*$")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
-_PRINTS = re.compile(r"-[la0]*[np]\w*")  # options by which Perl prints
 _INTERPRETERS = frozenset({"bun", "deno", "node", "perl", "php", "pwsh", "ruby", "tsx"})
 _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")  # of a script's name
 
@@ -54,17 +52,18 @@ Words = Sequence[str]
 Reader = Callable[[Words], ShellReading]
 
 
-def _by_argument(rule: dict[str, str]) -> Reader:
-    """Reads a program by whether any argument is one of the rule's words, or holds its pattern, and none `unless`."""
-    named = [rf"^{re.escape(word)}\Z" for word in rule.get("words", "").split()]
-    found = re.compile("|".join([*named, rule.get("pattern", "(?!)")])).search
-    unless = re.compile(rule.get("unless", "(?!)")).search
-    then, otherwise = _READINGS[rule["then"]], _READINGS[rule["otherwise"]]
-    return lambda rest: then if any(map(found, rest)) and not any(map(unless, rest)) else otherwise
-
-
 def _rules(table: str) -> dict[str, Reader]:
-    return {name: _by_argument(rule) for names, rule in _PROGRAMS[table].items() for name in names.split()}
+    """Readers of programs by their arguments: the first case counts whose pattern these hold, one on each line."""
+    readers: dict[str, Reader] = {}
+    for names, cases in _PROGRAMS[table].items():
+        tried = [(re.compile(pattern, re.MULTILINE), _READINGS[then]) for pattern, then in cases.items()]
+        readers |= dict.fromkeys(names.split(), partial(_first_case, tried))
+    return readers
+
+
+def _first_case(tried: Sequence[tuple[re.Pattern[str], ShellReading]], rest: Words) -> ShellReading:
+    lines = "\n".join(word.replace("\n", " ") for word in rest)
+    return next(reading for pattern, reading in tried if pattern.search(lines))
 
 
 def _git(rest: Words) -> ShellReading:
@@ -107,17 +106,11 @@ def _git_stash(args: Words) -> ShellReading:
     return _taking_back(args[args.index("--") + 1 :]) if "--" in args else REVERT
 
 
-def _git_listing(args: Words) -> ShellReading:
-    lists = not args or args[0] in _NAMES["git_list_arguments"] or args[0].startswith(("--sort", "--format"))
-    return READ if lists else CHANGE
-
-
 _GIT: dict[str, Reader] = {
     **_rules("git_arguments"),
     "checkout": _git_checkout,
     "restore": _git_restore,
     "stash": _git_stash,
-    **dict.fromkeys(("branch", "tag", "remote", "worktree", "submodule", "config", "notes"), _git_listing),
 }
 
 
@@ -133,43 +126,13 @@ def _hosting(rest: Words) -> ShellReading:
     return CHANGE if _NAMES["hosting_reads"].isdisjoint(words[:2]) else READ
 
 
-_CURL_SENDS = ("--data", "--form", "--upload", "--json", "--remote-name")
-
-
-def _curl_changes(word: str, value: str) -> bool:
-    """Whether an option sends or writes a file; short ones may be clustered, as in `-sSLo`."""
-    if not word.startswith("-"):
-        return False
-    short = "" if word.startswith("--") else word[1:]
-    if word == "--request" or short.endswith("X"):
-        return value.upper() not in ("GET", "HEAD", "OPTIONS")
-    if word == "--output" or short.endswith("o"):
-        return value not in ("-", "/dev/null")
-    return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
-
-
-def _linter(rest: Words) -> ShellReading:
-    """A test, linter or type check; one that is told to repair changes files too."""
-    return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
-
-
-def _formatter(rest: Words) -> ShellReading:
-    """`black`, `prettier`, `gofmt`, `cargo fmt`: a check where told only to look, otherwise a change."""
-    writes = "-w" in rest or "--write" in rest
-    return CHECK if not writes and _NAMES["only_looks"].intersection(rest) else CHANGE
-
-
+_LINTER, _FORMATTER = map(_rules("kinds").__getitem__, ("linter", "formatter"))
 _SPECIAL: dict[str, Reader] = {
     **_rules("arguments"),
     "git": _git,
     **dict.fromkeys(("gh", "glab", "hub"), _hosting),
-    "curl": lambda rest: CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ,
-    "perl": lambda rest: _SPECIAL["sed"](rest) if any(map(_PRINTS.fullmatch, rest)) else CHANGE,
-    **dict.fromkeys(_NAMES["formatters"], _formatter),
-    # Entering an environment changes only the shell itself.
-    **dict.fromkeys((".", "source"), lambda rest: READ if _ENVIRONMENT.search("".join(rest[:1])) else CHANGE),
-    "ruff": lambda rest: _formatter(rest) if rest[:1] == ["format"] else _linter(rest),
-    "rubocop": lambda rest: BUILD if "-a" in rest or "-A" in rest else _linter(rest),
+    **dict.fromkeys(_NAMES["formatters"], _FORMATTER),
+    "ruff": lambda rest: _FORMATTER(rest) if rest[:1] == ["format"] else _LINTER(rest),
 }
 
 
@@ -328,18 +291,18 @@ def _by_tables(name: str, rest: Words) -> ShellReading:
     if name in _NAMES["reads"]:
         return READ
     if name in _NAMES["checks"]:
-        return _linter(rest)
+        return _LINTER(rest)
     sub = next((word for word in rest if not word.startswith("-")), "")
     if sub in _SUBCOMMANDS["reads"].get(name, ()):
         return READ
     if sub in _SUBCOMMANDS["builds"].get(name, ()):
         return BUILD
     if sub in _SUBCOMMANDS["checks"].get(name, ()):
-        return _linter(rest)
+        return _LINTER(rest)
     if name in _NAMES["script_runners"]:
         return _script_runner(name, rest)
     if sub in ("fmt", "format"):
-        return _formatter(rest)
+        return _FORMATTER(rest)
     return _script_file((name,)) if name.endswith(".sh") else CHANGE
 
 
