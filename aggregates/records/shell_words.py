@@ -58,7 +58,7 @@ class _Open:
     """A command that has begun, and the word at which it stands."""
 
     command: SimpleCommand = field(default_factory=SimpleCommand)
-    word: list[str] | None = None
+    word: str | None = None
     quoted: bool = False
     redirecting: bool = False  # the next word is the target of an output redirection
     backquoted: bool = False
@@ -86,18 +86,17 @@ class _Scanner:
         top = self._stack[-1]
         match kind:
             case "text" | "single":
-                self._add(inside)
+                top.word = (top.word or "") + inside
             case "escaped":
-                self._add(inside if top.quoted else inside.replace("\n", ""))
+                top.word = (top.word or "") + (inside if top.quoted else inside.replace("\n", ""))
             case "quote":
-                self._add("")
-                top.quoted = not top.quoted
+                top.word, top.quoted = top.word or "", not top.quoted
             case "space":
                 self._end_word()
             case "comment" if top.word is None:
                 self._skip_to("\n")
             case "comment":
-                self._add(whole)
+                top.word = f"{top.word}{whole}"
             case "redirection":
                 self._redirect(whole)
             case _:
@@ -108,7 +107,7 @@ class _Scanner:
         if kind == "arithmetic":
             self._skip_to("))")
             self._at += 2
-            self._add("0")
+            top.word = f"{top.word or ''}0"
         elif kind == "separator":
             self._end_command()
             if whole == ")" and len(self._stack) > 1 and not top.backquoted:
@@ -119,13 +118,13 @@ class _Scanner:
             self._end_command()
             self._stack.pop()
         else:
-            self._add("$")
+            top.word = f"{top.word or ''}$"
             self._stack.append(_Open(backquoted=kind == "backquote"))
 
     def _redirect(self, operator: str) -> None:
         """`>`, `>>`, `&>`, `2>` write into the next word; `>&1` copies a descriptor; `<` only reads."""
         top = self._stack[-1]
-        if top.word is not None and "".join(top.word).isdigit():
+        if top.word is not None and top.word.isdigit():
             top.word = None
         self._end_word()
         follows = self._text[self._at : self._at + 1]
@@ -140,17 +139,11 @@ class _Scanner:
         end = self._text.find(mark, self._at)
         self._at = len(self._text) if end < 0 else end
 
-    def _add(self, text: str) -> None:
-        top = self._stack[-1]
-        if top.word is None:
-            top.word = []
-        top.word.append(text)
-
     def _end_word(self) -> None:
         top = self._stack[-1]
         if top.word is None:
             return
-        word, top.word = "".join(top.word), None
+        word, top.word = top.word, None
         if top.redirecting:
             top.redirecting = False
             top.command.writes_file |= word.lower() not in _HARMLESS_TARGETS

@@ -85,7 +85,10 @@ def _tool(event: SourceEvent, names: _Names, agent: str, said: object, *, ok: bo
     return event.tool(tool, tool_outcome(agent, said, ok), known, **told)
 
 
-def _answer(event: SourceEvent, words: str | None) -> list[RecordDraft]:
+def _answer(event: SourceEvent) -> list[RecordDraft]:
+    """The last words of the model, by the conventions or the AI SDK."""
+    words = text(event.attributes, "ai.response.text", "ai.response.object")
+    words = words or _last_text(event.attributes.get("gen_ai.output.messages"), "assistant", "model")
     at_us = event.at_us if event.end_us is None else max(event.at_us, event.end_us)
     return [] if words is None else event.only("response", suffix="#response", at_us=at_us, words=words)
 
@@ -94,7 +97,8 @@ def _gen_ai(event: SourceEvent) -> list[RecordDraft]:
     event.prompt_id, attributes = event.trace_id, event.attributes
     match text(attributes, OPERATION):
         case "invoke_agent" if event.root:
-            return [*event.only("prompt", words=_asked(attributes)), *_answer(event, _answered(attributes))]
+            asked = _last_text(attributes.get("gen_ai.input.messages"), "user")
+            return [*event.only("prompt", words=asked), *_answer(event)]
         case "invoke_agent":
             return event.only("subagent", **event.told(source="gen_ai.agent.name"), duration_ms=event.span_ms)
         case "execute_tool":
@@ -106,31 +110,17 @@ def _gen_ai(event: SourceEvent) -> list[RecordDraft]:
             request = _request(event, _CONVENTIONS)
             if not event.root:
                 return request
-            asked = _asked(attributes)
+            asked = _last_text(attributes.get("gen_ai.input.messages"), "user")
             prompt = [] if asked is None else event.only("prompt", suffix="#prompt", words=asked)
-            return [*request, *prompt, *_answer(event, _answered(attributes))]
+            return [*request, *prompt, *_answer(event)]
         case _:
             return event.other(**event.told(model=_CONVENTIONS["model"]))
 
 
-def _asked(attributes: Attributes) -> str | None:
+def _last_text(told: Plain, *roles: str) -> str | None:
     """Each request repeats the whole conversation, so only the root span's is decoded."""
-    return _last_text(attributes.get("gen_ai.input.messages"), "user")
-
-
-def _answered(attributes: Attributes) -> str | None:
-    return _last_text(attributes.get("gen_ai.output.messages"), "assistant", "model")
-
-
-def _last_text(messages: object, *roles: str) -> str | None:
-    if isinstance(messages, str) and len(messages) <= JSON_CHARACTERS_MAX:
-        try:
-            messages = msgspec.json.decode(messages)
-        except (msgspec.DecodeError, RecursionError):
-            return None
-    if not isinstance(messages, list):
-        return None
-    spoken = (each for each in reversed(messages) if isinstance(each, dict) and each.get("role") in roles)
+    messages = [] if isinstance(told, str) and len(told) > JSON_CHARACTERS_MAX else _messages(told)
+    spoken = (each for each in reversed(messages) if each.get("role") in roles)
     return next((found for each in spoken if (found := _text_of(each.get("parts", each.get("content"))))), None)
 
 
@@ -142,18 +132,17 @@ def _text_of(parts: object) -> str:
     return "\n".join(each for each in texts if isinstance(each, str) and each)
 
 
-class _Message(msgspec.Struct):
-    role: str = ""
-    content: str | list[dict[str, object]] = ""
-
-
-class _Prompt(msgspec.Struct):
-    prompt: str | list[_Message] | None = None
-    messages: list[_Message] = []
-
-
-_PROMPT = msgspec.json.Decoder(_Prompt)
-_MESSAGES = msgspec.json.Decoder(list[_Message])
+def _messages(told: Plain) -> list[dict[str, Any]]:
+    """Of a conversation, a call's prompt, or a request's; none where they cannot be read."""
+    if isinstance(told, str):
+        try:
+            told = msgspec.json.decode(told)
+        except (msgspec.DecodeError, RecursionError):
+            return []
+    if isinstance(told, dict):
+        prompt = told.get("prompt")
+        told = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else told.get("messages") or prompt
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
 
 
 def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
@@ -164,19 +153,19 @@ def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
     asks = said in _SDK_REQUESTS
     messages = _messages(attributes.get("ai.prompt.messages" if asks else "ai.prompt"))
     # The agent itself asks, to name the session; what a person wrote may follow.
-    begun = next((place for place in range(len(messages), 0, -1) if messages[place - 1].role != "user"), 0)
-    spoken = [*(each for each in messages if each.role != "system")][:1] + messages[begun:][:1]
-    for_a_title = any(maker_of(_text_of(each.content)) == TITLE for each in spoken)
+    begun = next((place for place in range(len(messages), 0, -1) if messages[place - 1].get("role") != "user"), 0)
+    spoken = [*(each for each in messages if each.get("role") != "system")][:1] + messages[begun:][:1]
+    for_a_title = any(maker_of(_text_of(each.get("content"))) == TITLE for each in spoken)
     if asks:
         return _request(event, _SDK, sidechain=for_a_title)
     drafts: list[RecordDraft] = []
     if not for_a_title:
-        if begun < len(messages) and (words := _text_of(messages[-1].content)):
+        if begun < len(messages) and (words := _text_of(messages[-1].get("content"))):
             # What was refused is asked again, in a call of its own.
             place = sha256(f"{len(messages)} {words}".encode("utf-8", "replace")).hexdigest()
             drafts += event.only("prompt", words=words, request_id=place)
         if text(attributes, "ai.response.finishReason") not in _ON_THE_WAY:
-            drafts += _answer(event, text(attributes, "ai.response.text", "ai.response.object"))
+            drafts += _answer(event)
     return drafts or event.other()
 
 
@@ -186,21 +175,6 @@ def helped_in(attributes: Attributes) -> str | None:
         return None
     told = json_object(attributes.get("ai.toolCall.result")).get("metadata")
     return identifier(told, "sessionId") if isinstance(told, dict) else None
-
-
-def _messages(told: Plain) -> list[_Message]:
-    """Of a call's prompt, or a request's; none where they cannot be read."""
-    if not isinstance(told, str):
-        return []
-    try:
-        if told.lstrip()[:1] == "[":
-            return _MESSAGES.decode(told)
-        found = _PROMPT.decode(told)
-    except (msgspec.DecodeError, RecursionError):
-        return []
-    if isinstance(found.prompt, str):
-        return [_Message("user", found.prompt)]
-    return found.messages or found.prompt or []
 
 
 STEPS_MAX = 64  # how far up a span's parents are followed
