@@ -6,7 +6,8 @@ A command must start fast: what takes long to import is imported by the function
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -18,6 +19,9 @@ from rich.text import Text
 from aggregates.ids import escaped, plain
 from svc.cli import Command, Found, sentences
 from svc.settings import Settings, load_settings, unknown_variables
+
+if TYPE_CHECKING:
+    import jinja2
 
 T = TypeVar("T")
 WIDE_COLUMNS = 10_000  # as wide as any table wants to be
@@ -142,6 +146,29 @@ class Shown(Console):
 
     def render_str(self, text: str, *args: Any, **options: Any) -> Text:
         return super().render_str(plain(text), *args, **options)
+
+
+@cache
+def _templates() -> "jinja2.Environment":
+    import jinja2
+
+    from svc_http.pages.words import FILTERS
+
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("svc.cli"),
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: escape(str(value)),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= FILTERS
+    return made
+
+
+def show_text(name: str, /, **values: Any) -> None:
+    """What a template makes of these values; markup is its own."""
+    Shown(highlight=False, soft_wrap=True).print(_templates().get_template(f"{name}.txt").render(values), end="")
 
 
 def say(sentence: str, *, err: bool = False) -> None:

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from aggregates.event import Mendable
 from aggregates.ids import KEY_START_CHARACTERS
 from svc.cli import Command
-from svc.cli.common import ORGANIZATION, Shown, data_options, run, say, show_fields, tell, working
+from svc.cli.common import ORGANIZATION, data_options, run, say, show_fields, show_text, tell, working
 from svc.connect.connections import Server, checked_url, known_key, note_archive_read
 from svc.importing.exchange import Found, TornLine
 from svc.importing.importer import (
@@ -32,7 +32,6 @@ from svc.log.folder import SOCKET, running
 from svc.outward import Answer
 from svc.process import typed
 from svc.settings import Settings
-from svc_http.pages.words import counted
 
 WATCH_SECONDS = 60
 _THEIRS = "another developer's agent session"  # stands in the refusal of one
@@ -259,20 +258,10 @@ def _show(report: ImportReport) -> None:
     passed_over = found.pop("passed_over")
     found |= found.pop("tokens") | {"torn": len(report.torn), "refused": len(report.refused)}
     show_fields((name, f"{number:,}") for name, number in found.items())
-    console = Shown(soft_wrap=True, highlight=False)
-    if passed_over:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in passed_over.items())
-        console.print(f"passed over: {kinds}", markup=False)
-    for torn in report.torn:
-        console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
     theirs = {_session(each) for each in report.refused if _THEIRS in each.message}
-    if moved := sum(_session(each) in theirs for each in report.refused):
-        whose = f"refused: {moved:,} parts of {counted(len(theirs), 'session')} that came for another developer before"
-        console.print(f"{whose}. A session cannot move; --developer says whose it is.", style="yellow")
-    for refusal in report.refused:
-        if _session(refusal) not in theirs:
-            told = f"refused: {refusal.file}, {refusal.what}: {refusal.message}"
-            console.print(told, style="yellow", markup=False)
+    moved = sum(_session(each) in theirs for each in report.refused)
+    told = {"passed_over": passed_over, "torn": report.torn, "refused": report.refused}
+    show_text("imported", **told, theirs=theirs, moved=moved, session_of=_session)
 
 
 def _session(refusal: Refusal) -> str:

@@ -18,7 +18,7 @@ from projections import CostBy, Sort
 from svc import __version__
 from svc.cli import Found
 from svc.cli.asking import V3, Asking, Span, ask, asked_span, over_time
-from svc.cli.common import WIDE_COLUMNS, Shown, print_json, run, show_table
+from svc.cli.common import WIDE_COLUMNS, Shown, print_json, run, show_table, show_text
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server
 from svc_http.pages import words as wording
@@ -47,20 +47,10 @@ def score(server: Server, span: Span, as_json: bool) -> None:
     if as_json:
         return print_json(found)
     figures, habits, prompts = found.values()
-    console = Shown(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{score_told(figures, span.told)}[/bold]")
-    if not figures["total_count"]:
-        return
-    if figures["letter_grade"] != "N/A":
-        console.print(f"Grade {figures['letter_grade']}")
-    if count := prompts["sample_count"]:
-        console.print(f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(count, 'prompt')}.")
     rates = [rate if of else None for rate, of in zip(figures["sparkline"], figures["sparkline_counts"], strict=True)]
-    for name, values in (("reached", rates), ("prompts", [each["apg"] for each in prompts["points"]])):
-        if sum(each is not None for each in values) > 1:
-            console.print(f"{name}  {sparks(values)}  this time, and those of its length before it")
-    say_next_habit(console, habits)
-    console.print(f"`svc goals` lists the goals, `svc why {NEWEST}` explains the newest.", style="dim")
+    lines = {"reached": rates, "prompts": [each["apg"] for each in prompts["points"]]}
+    drawn = [(name, sparks(of)) for name, of in lines.items() if sum(each is not None for each in of) > 1]
+    show_text("score", **found, told=score_told(figures, span.told), lines=drawn, habit=next_of(habits))
 
 
 def sparks(values: Sequence[float | None]) -> str:
@@ -68,9 +58,8 @@ def sparks(values: Sequence[float | None]) -> str:
     return "".join("·" if each is None else _SPARKS[min(int(each * len(_SPARKS) / 100), 7)] for each in values)
 
 
-def say_next_habit(console: Shown, habits: Found) -> None:
-    if habit := next_habit(habits["per_boolean"], habits["per_boolean_counts"]):
-        console.print(f"Next habit, missed in the most prompts: a prompt that [bold]{HABITS[habit]}[/bold].")
+def next_of(habits: Found) -> str | None:
+    return next_habit(habits["per_boolean"], habits["per_boolean_counts"])
 
 
 def score_told(figures: Found, time: str) -> str:
@@ -197,34 +186,12 @@ def why(server: Server, as_json: bool, goal: str, every: bool) -> None:
     explained = ask(server, f"{V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
     if as_json:
         return print_json(explained)
-    console, style = Shown(highlight=False, soft_wrap=True), _STYLES.get(found["outcome"], "yellow")
-    console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{STATES[found['outcome']]}[/{style}]")
-    console.print(escape(explained["verdict"]))
-    for name, title in PARTS.items() if every else ():
-        console.print(f"\n[bold]{title}[/bold]")
-        for line in lines_of(explained[name]):
-            console.print(f"  {escape(line)}")
-    for line in () if every else evidence_of(explained["outcome"]):
-        console.print(f"  {escape(line)}")
-    for gap in explained["unsure_gaps"]:
-        where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"
-        console.print(f"One goal or two? {escape(gap['preview'] or '')} ({where})", style="cyan")
-    for word in explained["overrides"]:
-        console.print(f"You said: {escape(word['action'].replace('_', ' '))}", style="cyan")
-    named = goal_id(found)
-    if not every and (advice := next_step(explained["rubric"])) is not None:
-        console.print(f"Next time: {escape(advice)}")
-    console.print(f"Not so? svc wrong {named} --reached, --not-reached, --split N, --join or --kind K", style="dim")
-    if explained["overrides"]:
-        console.print(f"To take your word back: svc wrong {named} --take-back", style="dim")
-    if not every:
-        console.print(f"All that it was concluded from: svc why {named} --all", style="dim")
-
-
-def next_step(rubric: Found) -> str | None:
-    """How the habit that is surely missed would have been shown."""
-    missed = (each["how_to_earn"] for each in rubric["booleans"].values() if not (each["earned"] or each["unsure"]))
-    return next((each for each in missed if each), None)
+    # How the habit that is surely missed would have been shown.
+    habits = explained["rubric"]["booleans"].values()
+    missed = (each["how_to_earn"] for each in habits if not (each["earned"] or each["unsure"]))
+    words = {"title": _title(found), "style": _STYLES.get(found["outcome"], "yellow"), "id": goal_id(found)}
+    how = {"parts": PARTS.items(), "every": every, "lines_of": lines_of, "evidence_of": evidence_of}
+    show_text("why", goal=found, explained=explained, advice=next(filter(None, missed), None), **how, **words)
 
 
 def evidence_of(part: Found) -> Iterator[str]:
@@ -298,10 +265,7 @@ def habits(server: Server, span: Span, as_json: bool) -> None:
         told = f"about {rate * 100:.0f} % of {of}" if of else UNKNOWN
         rows.append((does, "█" * round(rate * BAR_CHARACTERS) if of else "", told))
     show_table(("a prompt of yours", "", "prompts"), rows)
-    console = Shown(highlight=False, soft_wrap=True)
-    if unsure := found.get("unsure_count"):
-        console.print(f"{counted(unsure, 'verdict')} unsure; each counts by how likely it is.", style="dim")
-    say_next_habit(console, found)
+    show_text("habits", unsure=found.get("unsure_count"), habit=next_of(found))
 
 
 @click.command(cls=Asking, example="svc cost --days 7 --by project")
@@ -326,15 +290,9 @@ def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
         rows.append((*row, f"{each['unpriced_requests']:,}") if unpriced else row)
     if rows:
         show_table((by, "goals", "tokens", "cost", *(("requests without a price",) if unpriced else ())), rows)
-    if why := wording.rounding([each["known_cost_usd"] for each in found["groups"]], total["known_cost_usd"]):
-        console.print(why, style="dim")
-    for place, each in enumerate(found["dearest"][:DEAREST_SHOWN]):
-        if not place:
-            console.print("The dearest goals:", style="bold")
-        spent = wording.bounded(each["cost_usd"], each["unpriced_requests"], 0)
-        console.print(f"  {goal_id(each)}  {spent:>9}  {escape(_title(each))}", no_wrap=True)
-    if unpriced:
-        console.print("A cost was more than is known where requests have no price.", style="yellow")
+    off = wording.rounding([each["known_cost_usd"] for each in found["groups"]], total["known_cost_usd"])
+    how = {"id_of": goal_id, "title_of": _title, "bounded": wording.bounded}
+    show_text("cost", rounding=off, dearest=found["dearest"][:DEAREST_SHOWN], unpriced=unpriced, **how)
 
 
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")

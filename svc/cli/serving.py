@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from svc.serving import Initialized, Listening
     from svc.views.replay import Progress
 
-KEYS_NAMED = 5  # so many of those whose key is missing stand on one line
 STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"
 
 
@@ -111,8 +110,7 @@ def _welcome(settings: Settings, made: "Initialized") -> None:
 
 def _show_status(found: Found) -> None:
     """Every field as the JSON has it; below what somebody has to see to."""
-    log, views, people = found["log"], found["views"], found["developers"]
-    found["events"] = log.pop("events")
+    people, found["events"] = found["developers"], found["log"].pop("events")
     rows = {name: value for name, value in found.items() if not isinstance(value, list)}
     common.show_fields((name, escape(_told(value, name))) for name, value in rows.items())
     common.show_records(
@@ -122,22 +120,7 @@ def _show_status(found: Found) -> None:
         common.show_records(list(used[0]), used)
     names = {each["developer_id"]: f"{each['display_name']} ({each['developer_id']})" for each in people}
     missing = [names.get(each, each) for each in found["missing_keys"]]
-    more = f" and {len(missing) - KEYS_NAMED} more" if len(missing) > KEYS_NAMED else ""
-    keys = f"missing keys: {', '.join(missing[:KEYS_NAMED])}{more}; `svc verify` says what to do"
-    prices, serving = found["catalog"], found["state"] == "serving"
-    fault = prices and prices["fault"]
-    for sentence, holds in (
-        ("not running: this is the folder", not serving),
-        ("the log cannot be written", not log["writable"]),
-        (keys, missing),
-        ("the scores are being built: reads answer 503", serving and not views["level"]),
-        ("events were passed over, for they could not be derived from", views["failed_events"]),
-        ("no prices: the server is not ready", prices is None),
-        (f"the last refresh of the prices failed: {fault}", fault),
-        ("no backup was made in time: see the log", found["backups"] and found["backups"]["overdue"]),
-    ):
-        if holds:
-            common.Shown(highlight=False).print(sentence, style="red", markup=False, soft_wrap=True)
+    common.show_text("status", **found, missing=missing)
 
 
 def _told(value: object, name: str) -> str:
