@@ -38,7 +38,7 @@ SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
 _SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
 _NO_RECORDED_VALUE = 1
-_HINT = "; in OTLP JSON ids are hexadecimal, and names lowerCamelCase"
+_HINT = "; in OTLP JSON ids are hexadecimal digits and not base64, and names lowerCamelCase"
 _LOST = "it is no number that can be used, and counts as not told"
 _UNKNOWN = "it is no value that OTLP names, and counts as not told"
 _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
@@ -87,7 +87,11 @@ class Export:
         if self.signal == "metrics":
             reader = self._point
         elif self.signal == "traces":
-            reader = partial(self._span, spans.SpanTree(_links(records)))
+            links: dict[str, spans.SpanLink] = {}
+            for record in records:
+                with suppress(*_UNUSABLE):  # is told when it is read
+                    links[record.place] = _link(record)
+            reader = partial(self._span, spans.SpanTree(links.values()), links)
         for record in records:
             self.rest()
             try:
@@ -144,19 +148,18 @@ class Export:
             at_us=at_us or self._means.received_us,
             name=event_name,
             attributes=attributes,
-            trace_id=str(record.trace_id) if record.trace_id else None,
+            trace_id=(record.trace_id or "").lower() or None,
             folder=folder_of(attributes, context.resource),
         )
         started = spawned(attributes) if agent == "codex" else None
         self._heard(agent, context)
         _keep(batches, raw, part, event, partial(log_drafts, agent), started)
 
-    def _span(self, tree: spans.SpanTree, batches: Batches, raw: _Raw) -> None:
+    def _span(self, tree: spans.SpanTree, links: dict[str, spans.SpanLink], batches: Batches, raw: _Raw) -> None:
         context = raw.context
         span = otlp.SPAN.decode(raw.data)
-        attributes = self._attributes(raw, span)
+        attributes, link = self._attributes(raw, span), links.get(raw.place) or _link(raw)
         agent = spans.agent_of_span(context.agent, attributes)
-        link = _link(span, attributes, context)
         part = batches.room(tree.session_of(link), agent, context, len(raw.data))
         start_us = self._us(raw, "startTimeUnixNano", span.start_time_unix_nano)
         end_us = self._us(raw, "endTimeUnixNano", span.end_time_unix_nano)
@@ -181,8 +184,7 @@ class Export:
 
     def _point(self, batches: Batches, raw: _Raw) -> None:
         context = raw.context
-        decoder = otlp.NUMBER_POINT if context.container in ("gauge", "sum") else otlp.DISTRIBUTION_POINT
-        point: otlp.WirePoint = decoder.decode(raw.data)
+        point = otlp.POINT.decode(raw.data)
         attributes = self._attributes(raw, point)
         metric = context.metric or Metric()
         agent = agent_of_log(context.agent, metric.name)
@@ -191,7 +193,7 @@ class Export:
         start_us = self._us(raw, "startTimeUnixNano", point.start_time_unix_nano)
         at_us = self._us(raw, "timeUnixNano", point.time_unix_nano)
         value: float | None = None
-        if isinstance(point, otlp.WireNumber) and not (otlp.whole(point.flags) or 0) & _NO_RECORDED_VALUE:
+        if context.container in ("gauge", "sum") and not (otlp.whole(point.flags) or 0) & _NO_RECORDED_VALUE:
             told = point.as_double if point.as_int is None else point.as_int
             value = otlp.real(point.as_double) if point.as_int is None else otlp.whole(point.as_int, *otlp.INT64)
             if value is None and told is not None:
@@ -261,23 +263,16 @@ def _meaning(sender: Agent, metric: str, attributes: otlp.Attributes) -> PointMe
     return meanings.get(otlp.text(attributes, key) or "")
 
 
-def _links(records: Iterable[_Raw]) -> Iterator[spans.SpanLink]:
-    for record in records:
-        with suppress(*_UNUSABLE):
-            span = otlp.SPAN.decode(record.data)
-            yield _link(span, otlp.attributes_of(span.attributes), record.context)
-
-
-def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> spans.SpanLink:
-    agent = spans.agent_of_span(context.agent, attributes)
+def _link(raw: _Raw) -> spans.SpanLink:
+    span = otlp.SPAN.decode(raw.data)
+    attributes = otlp.attributes_of(span.attributes)
+    agent = spans.agent_of_span(raw.context.agent, attributes)
     follows = spans.follows_conventions(agent, attributes)
-    return spans.SpanLink(
-        trace_id=str(span.trace_id) if span.trace_id else None,
-        span_id=str(span.span_id) if span.span_id else None,
-        parent_id=str(span.parent_span_id) if span.parent_span_id else None,
-        session=session_of(agent, attributes, context.resource),
-        operation=otlp.text(attributes, spans.OPERATION) if follows else None,
+    operation = otlp.text(attributes, spans.OPERATION) if follows else None
+    trace_id, own_id, parent_id = (
+        (each or "").lower() or None for each in (span.trace_id, span.span_id, span.parent_span_id)
     )
+    return spans.SpanLink(trace_id, own_id, parent_id, session_of(agent, attributes, raw.context.resource), operation)
 
 
 # Telemetry that an older decoder took in is read anew from its export: a mended reader mends the past.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -20,7 +20,6 @@ DEPTH_MAX = 64  # nesting of attribute values; agents send two levels
 INT64 = -(2**63), 2**63 - 1
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attribute's value without its wrapping
 
 
@@ -45,24 +44,8 @@ def real(value: object) -> float | None:
     return None
 
 
-class TraceId(str):
-    DIGITS = 32  # hexadecimal, in lower case; or none at all
-
-    @classmethod
-    def read(cls, value: object) -> Self:
-        if not isinstance(value, str) or len(value) not in (0, cls.DIGITS) or _HEXADECIMAL.fullmatch(value) is None:
-            digits = f"{cls.DIGITS} hexadecimal digits"
-            raise ValueError(f"it must be {digits}, as OTLP's JSON mapping has it, and not base64")
-        return cls(value.lower())
-
-
-class SpanId(TraceId):
-    DIGITS = 16
-
-
-def typed(kind: Any, value: object) -> Any:
-    """A member of one of the types above. Raises `ValueError`, to which msgspec adds the place."""
-    return kind.read(value)
+TraceId = Annotated[str, msgspec.Meta(pattern=r"\A(?:[0-9a-fA-F]{32})?\Z")]
+SpanId = Annotated[str, msgspec.Meta(pattern=r"\A(?:[0-9a-fA-F]{16})?\Z")]
 
 
 class _Wire(msgspec.Struct, rename="camel", gc=False): ...
@@ -126,17 +109,6 @@ class OtlpSpan(Traced):
     status: SpanStatus | None = None
 
 
-class WirePoint(Attributed):
-    start_time_unix_nano: Any = None
-    time_unix_nano: Any = None
-    flags: Any = None
-
-
-class WireNumber(WirePoint):
-    as_double: Any = None
-    as_int: Any = None
-
-
 class WireBuckets(_Wire):
     offset: Any = None
     bucket_counts: list[Any] | None = None
@@ -147,7 +119,14 @@ class WireQuantile(_Wire):
     value: Any = None
 
 
-class WireDistribution(WirePoint):
+class WirePoint(Attributed):
+    """A point of any metric: a number, or what a distribution tells."""
+
+    start_time_unix_nano: Any = None
+    time_unix_nano: Any = None
+    flags: Any = None
+    as_double: Any = None
+    as_int: Any = None
     count: Any = None
     sum: Any = None
     min: Any = None
@@ -161,12 +140,11 @@ class WireDistribution(WirePoint):
     quantile_values: list[WireQuantile] | None = None
 
 
-LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
-SPAN = msgspec.json.Decoder(OtlpSpan, dec_hook=typed)
-RESOURCE = msgspec.json.Decoder(Attributed, dec_hook=typed)
-SCOPE = msgspec.json.Decoder(InstrumentationScope, dec_hook=typed)
-NUMBER_POINT = msgspec.json.Decoder(WireNumber, dec_hook=typed)
-DISTRIBUTION_POINT = msgspec.json.Decoder(WireDistribution, dec_hook=typed)
+LOG_RECORD = msgspec.json.Decoder(LogRecord)
+SPAN = msgspec.json.Decoder(OtlpSpan)
+RESOURCE = msgspec.json.Decoder(Attributed)
+SCOPE = msgspec.json.Decoder(InstrumentationScope)
+POINT = msgspec.json.Decoder(WirePoint)
 
 
 def attributes_of(

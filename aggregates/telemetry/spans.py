@@ -190,7 +190,7 @@ class SpanLink(msgspec.Struct, frozen=True):
 
 class SpanTree:
     def __init__(self, spans: Iterable[SpanLink]) -> None:
-        self._spans: dict[tuple[str | None, str], SpanLink] = {}
+        self._spans: dict[tuple[str | None, str | None], SpanLink] = {}
         self._sessions: dict[str, set[str]] = {}
         self._outer: set[tuple[str | None, str]] = set()  # requests that another request is a part of
         for span in spans:
@@ -209,10 +209,10 @@ class SpanTree:
         """Its own, else that of its nearest parent here, else the only one of its trace."""
         each: SpanLink | None = span
         for _ in range(STEPS_MAX):
-            if each is None:
+            if each is None or each.session is not None:
                 break
-            if each.session is not None:
-                return each.session
-            each = None if each.parent_id is None else self._spans.get((each.trace_id, each.parent_id))
+            each = self._spans.get((each.trace_id, each.parent_id))
+        if each is not None and each.session is not None:
+            return each.session
         known = self._sessions.get(span.trace_id or "", set())
         return next(iter(known)) if len(known) == 1 else None

@@ -17,7 +17,7 @@ from projections.prices import NANO
 from projections.reader import Reader, bound
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024  # a page ends early once its attributes come to more than this
-_ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed, dec_hook=otlp.typed)
+_ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed)
 _UNREADABLE = (otlp.Fault, msgspec.DecodeError, RecursionError)
 
 
@@ -179,7 +179,7 @@ def attributes_json(record: bytes) -> str | None:
 def distribution(record: bytes) -> PointDistribution | None:
     """A default may be left out on the wire: the lowest quantile is 0. Infinities have no form in JSON."""
     try:
-        point = otlp.DISTRIBUTION_POINT.decode(record)
+        point = otlp.POINT.decode(record)
     except _UNREADABLE:
         return None
     bounds, counts, quantiles = point.explicit_bounds, point.bucket_counts, point.quantile_values
