@@ -43,29 +43,27 @@ PACKAGE = "genai-prices"  # the setting for the maintained data, which is instal
 COMPILED_VERSION = 2  # counted up whenever more of an edition is used, so that a start publishes it anew
 _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(prices.CatalogDocument)
+_ADDRESS = ("http://", "https://")
 
 
 class CatalogSource:
     def __init__(self, setting: str, *, network: bool) -> None:
         """`setting`: `genai-prices`, whose newest edition is asked for with `network`; an address; a file's path."""
-        self.setting = setting
-        self._network = network
-        self._is_address = setting.startswith(("http://", "https://"))
+        self.setting, self._network = setting, network
 
     async def at_start(self, held: str | None, now_us: int) -> prices.PublishCatalog | None:
         """What a start publishes; `held` is the source of the newest valid revision. Raises `NotRefreshed`."""
-        if self._is_address:
+        is_newer = held is not None and (held == packaged_source() or not held.startswith(f"{PACKAGE} "))
+        if self.setting.startswith(_ADDRESS) or (self.setting == PACKAGE and is_newer):
             return None
-        if self.setting != PACKAGE:
-            return await read_file(Path(self.setting))
-        other_edition = held is None or (held.startswith(f"{PACKAGE} ") and held != packaged_source())
-        return await _packaged(now_us) if other_edition else None
+        return await CatalogSource(self.setting, network=False).newest(now_us)
 
     async def newest(self, now_us: int) -> prices.PublishCatalog:
         """What a refresh publishes. Raises `NotRefreshed`."""
-        if self.setting != PACKAGE:
-            return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
-        return await (fetch(await _in_thread(PACKAGE, _package_url)) if self._network else _packaged(now_us))
+        if self.setting == PACKAGE and not self._network:
+            return await _in_thread(PACKAGE, partial(_packaged, now_us))
+        url = await _in_thread(PACKAGE, _package_url) if self.setting == PACKAGE else self.setting
+        return await (fetch(url) if url.startswith(_ADDRESS) else read_file(Path(url)))
 
 
 def packaged_source() -> str:
@@ -111,15 +109,12 @@ def decoded(content: bytes) -> prices.CatalogDocument:
     return prices.CatalogDocument(exact_lookups=compiled(parsed(msgspec.json.decode(content, type=list[object]))))
 
 
-async def _packaged(now_us: int) -> prices.PublishCatalog:
-    def make() -> prices.PublishCatalog:
-        from svc.jobs.price_data import compiled, data_date_us, packaged
+def _packaged(now_us: int) -> prices.PublishCatalog:
+    from svc.jobs.price_data import compiled, data_date_us, packaged
 
-        data = packaged()
-        document = prices.CatalogDocument(exact_lookups=compiled(data), published_at=iso(data_date_us(data, now_us)))
-        return prices.PublishCatalog(document=document, source=packaged_source())
-
-    return await _in_thread(PACKAGE, make)
+    data = packaged()
+    document = prices.CatalogDocument(exact_lookups=compiled(data), published_at=iso(data_date_us(data, now_us)))
+    return prices.PublishCatalog(document=document, source=packaged_source())
 
 
 def _package_url() -> str:

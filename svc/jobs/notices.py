@@ -6,9 +6,9 @@ Each try is an event of the report: it goes on from there after a restart, and e
 import binascii
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
@@ -29,9 +29,6 @@ from svc.outward import asked, trusted
 from svc.process import KIB_BYTES
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Service
-
-if TYPE_CHECKING:
-    from email.message import EmailMessage
 
 NOTICE_LOOK_SECONDS = 30.0  # also before the first look: by then a node knows what the one before it did
 NOTICE_SECONDS = 20.0  # how long another server may take to hear of one report
@@ -57,10 +54,9 @@ Send = Callable[[notices.Notice, Developer, int], Awaitable[Refusal | None]]  # 
 def senders_of(settings: Settings) -> Mapping[Channel, Send]:
     """Those that the settings name. Raises `SettingsError`, which tells nothing of a secret."""
     found: dict[Channel, Send] = {}  # no partials, which show what they hold
-    if (settings.smtp_url is None) != (settings.mail_from is None):
-        raise SettingsError("smtp_url and mail_from belong together: set both or neither")
-    if (settings.webhook_url is None) != (settings.webhook_secret is None):
-        raise SettingsError("webhook_url and webhook_secret belong together: set both or neither")
+    for one, other in (("smtp_url", "mail_from"), ("webhook_url", "webhook_secret")):
+        if (getattr(settings, one) is None) != (getattr(settings, other) is None):
+            raise SettingsError(f"{one} and {other} belong together: set both or neither")
     if settings.smtp_url is not None and settings.mail_from is not None:
         server = mail_server(settings.smtp_url, settings.mail_from)
         found["email"] = lambda *about: _mail(server, *about)
@@ -105,7 +101,6 @@ class MailServer(NamedTuple):
     tls: Literal["starttls", "at once", "none"]  # none for a server on this very machine alone
     login: tuple[str, str]  # two empty texts where nobody logs in
     sender: str
-    domain: str  # of the sender
 
 
 _PORTS: Mapping[str, int] = {"smtp": 587, "smtps": 465}
@@ -118,49 +113,41 @@ def mail_server(url: str, sender: str) -> MailServer:
         parts = urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
         name, password = (unquote(each or "", errors="strict") for each in (parts.username, parts.password))
-        usable = parts.scheme in _PORTS and bool(parts.hostname) and (bool(name) or not password)
+        usable = parts.scheme in _PORTS and f"{name}{password}".isascii() and (bool(name) or not password)
     except (ValueError, KeyError):
         usable = False
-    if not usable or not f"{name}{password}".isascii():
+    if not usable or not parts.hostname:
         raise SettingsError(
             "smtp_url is no address of a mail server: write smtp://USER:PASSWORD@HOST:587, or smtps:// for TLS from "
             "the first byte; percent-encode characters other than letters and digits in USER and PASSWORD"
         )
-    host, domain = parts.hostname or "", sender.rpartition("@")[2]
-    tls: Literal["starttls", "at once", "none"] = "none" if host in LOOPBACK else "starttls"
-    return MailServer(host, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender, domain)
+    tls: Literal["starttls", "none"] = "none" if parts.hostname in LOOPBACK else "starttls"
+    return MailServer(parts.hostname, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender)
 
 
 async def _mail(server: MailServer, notice: notices.Notice, developer: Developer, now_us: int) -> Refusal | None:
-    from email.message import EmailMessage  # takes a while, and most servers send no mail
-    from email.utils import formatdate
-
     assert developer.email is not None, "who has no address is not told by mail"
-    message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = server.sender, developer.email, notices.mail_subject(notice)
-    message["Date"] = formatdate(now_us / US_PER_SECOND)
-    message["Message-ID"] = f"<{notice.id}@{server.domain}>"
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content(notices.mail_text(notice))
     try:
         with trio.fail_after(NOTICE_SECONDS):
-            return await trio.to_thread.run_sync(_sent, server, message, abandon_on_cancel=True)
+            return await trio.to_thread.run_sync(_sent, server, notice, developer.email, now_us, abandon_on_cancel=True)
     except trio.TooSlowError:
         return Refusal("unreachable", None, f"no answer within {NOTICE_SECONDS:.0f} s")
 
 
-def _sent(to: MailServer, message: "EmailMessage") -> Refusal | None:
-    import smtplib
+def _sent(to: MailServer, notice: notices.Notice, receiver: str, now_us: int) -> Refusal | None:
+    import smtplib  # takes a while, and most servers send no mail
+    from email.message import EmailMessage
+    from email.utils import formatdate
 
-    at = (to.host, to.port, to.domain)
+    message, domain = EmailMessage(), to.sender.rpartition("@")[2]
+    message["From"], message["To"], message["Subject"] = to.sender, receiver, notices.mail_subject(notice)
+    message["Date"], message["Message-ID"] = formatdate(now_us / US_PER_SECOND), f"<{notice.id}@{domain}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(notices.mail_text(notice))
+    connect = partial(smtplib.SMTP_SSL, context=trusted()) if to.tls == "at once" else smtplib.SMTP
     # What a mail server says may name people and accounts: only its numbers are told on.
     try:
-        server = (
-            smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=trusted())
-            if to.tls == "at once"
-            else smtplib.SMTP(*at, timeout=NOTICE_SECONDS)
-        )
-        try:
+        with closing(connect(to.host, to.port, domain, timeout=NOTICE_SECONDS)) as server:
             if to.tls == "starttls":
                 server.starttls(context=trusted())
             if to.login[0]:
@@ -168,8 +155,6 @@ def _sent(to: MailServer, message: "EmailMessage") -> Refusal | None:
             server.send_message(message)
             with suppress(OSError):  # it has the mail
                 server.quit()
-        finally:
-            server.close()
     except smtplib.SMTPRecipientsRefused as error:
         ((status, _),) = error.recipients.values()
         return Refusal("refused", status, type(error).__name__)
