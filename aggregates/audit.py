@@ -78,8 +78,8 @@ def _act(told: RecordedEvent, directory: Directory) -> Act:
 def _comes_back(event: Event, directory: Directory) -> bool:
     if not isinstance(event, StartMembership):
         return False
-    whose, members = Scope(event.organization_id, event.developer_id), directory.all(records.Membership)
-    return any(each.scope == whose and parse_instant(each.started_at) < event.received_at_us for each in members)
+    theirs = directory.all(records.Membership, scope=Scope(event.organization_id, event.developer_id))
+    return any(parse_instant(each.started_at) < event.received_at_us for each in theirs)
 
 
 def _subject(told: RecordedEvent, directory: Directory) -> records.Record | None:

@@ -243,7 +243,7 @@ class Instruments(Collector):
 def developers_shown(
     directory: Directory, activation: Mapping[UUID, Activation], arrivals: ports.Arrivals
 ) -> list[ports.DeveloperStatus]:
-    members = {each.developer_id for each in directory.all(Membership) if each.active}
+    members = {each.developer_id for each in directory.all(Membership, active=True)}
     return [
         ports.DeveloperStatus(
             developer_id=str(each.developer_id),

@@ -130,13 +130,9 @@ def _no_owner_left(
     stays = act.role == "owner" if isinstance(act, acts.ChangeMembership) else act.forgotten
     if stays or not known.active:
         return None
-    owners = [
-        each.id
-        for each in directory.all(people.Membership)
-        if each.organization_id == known.organization_id and each.active and each.role == "owner"
-    ]
+    owners = directory.all(people.Membership, organization_id=known.organization_id, active=True, role="owner")
     last = "this is the organization's last owner; make somebody else an owner first"
-    return _conflict(last) if owners == [known.id] else None
+    return _conflict(last) if owners == [known] else None
 
 
 def _not_found(noun: str, wanted: UUID) -> Refused:

@@ -5,6 +5,7 @@ membership as they stand now; nothing positive is ever cached. At the end: who w
 """
 
 from datetime import tzinfo
+from itertools import chain
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
@@ -257,9 +258,8 @@ class Directory:
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
             self._leave(after.scope, event.received_at_us)
         if isinstance(event, acts.LinkIdentity) and isinstance(after, Identity):
-            for other in self.all(Identity):
-                if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
-                    self._records[other.id] = msgspec.structs.replace(other, ended=True)
+            for other in self.all(Identity, issuer=after.issuer, developer_id=after.developer_id):
+                self._records[other.id] = msgspec.structs.replace(other, ended=other.id != after.id)
 
     def _void_links(self, scope: Scope, at_us: int, by: UUID | None = None) -> None:
         """Links for this member, and those made `by` somebody, open nothing from now on; only a newer one does."""
@@ -271,12 +271,10 @@ class Directory:
     def _leave(self, scope: Scope, at_us: int) -> None:
         """Whoever leaves is signed out and leaves their teams, and no link opens anything, also if they join again."""
         self._void_links(scope, at_us, scope.developer_id)
-        for browser in self.all(SignIn):
-            if not browser.ended and browser.scope == scope:
-                self._records[browser.id] = msgspec.structs.replace(browser, ended=True, ended_at=iso(at_us))
-        for stay in self.all(TeamMembership):
-            team = self.get(Team, stay.team_id)
-            if team is not None and scope == Scope(team.organization_id, stay.developer_id):
+        for browser in self.all(SignIn, scope=scope, ended=False):
+            self._records[browser.id] = msgspec.structs.replace(browser, ended=True, ended_at=iso(at_us))
+        for stay in self.all(TeamMembership, developer_id=scope.developer_id):
+            if (team := self.get(Team, stay.team_id)) is not None and team.organization_id == scope.organization_id:
                 ended_us = at_us if stay.ended_at is None else min(at_us, parse_instant(stay.ended_at))
                 self._records[stay.id] = msgspec.structs.replace(stay, active=False, ended_at=iso(ended_us))
 
@@ -284,10 +282,10 @@ class Directory:
         """The version of the last event of a stream; 0 where there is none."""
         return self._versions.get(stream_id, 0)
 
-    def all(self, kind: type[_R]) -> list[_R]:
-        """Ended ones too, in the order in which they began."""
-        past = (record for record in self._past.values() if isinstance(record, kind))
-        return [*past, *(record for record in self._records.values() if isinstance(record, kind))]
+    def all(self, kind: type[_R], **fields: object) -> list[_R]:
+        """Those with these values in their fields, ended ones too, in the order in which they began."""
+        found = (each for each in chain(self._past.values(), self._records.values()) if isinstance(each, kind))
+        return [each for each in found if all(getattr(each, name) == value for name, value in fields.items())]
 
     def get(self, kind: type[_R], stream_id: UUID) -> _R | None:
         """The record of that kind that a stream holds; for all but keys the record's id is the stream's."""
@@ -323,7 +321,7 @@ class Directory:
         return (found := self.get(Organization, organization_id)) is not None and found.text_leaves
 
     def names_in(self, organization_id: UUID) -> list[str]:
-        members = [each for each in self.all(Membership) if each.organization_id == organization_id]
+        members = self.all(Membership, organization_id=organization_id)
         return [name for each in members if (name := self.name_of(each.developer_id)) is not None]
 
     def timezone(self, developer_id: UUID) -> str:
@@ -335,16 +333,16 @@ class Directory:
             return "UTC"
 
     def teams_of(self, scope: Scope) -> list[Team]:
-        periods = [each for each in self.all(TeamMembership) if each.active and each.developer_id == scope.developer_id]
-        teams = [team for each in periods if (team := self.get(Team, each.team_id)) is not None]
-        return [team for team in teams if team.active and team.organization_id == scope.organization_id]
+        stays = self.all(TeamMembership, active=True, developer_id=scope.developer_id)
+        teams = [team for each in stays if (team := self.get(Team, each.team_id)) is not None and team.active]
+        return [team for team in teams if team.organization_id == scope.organization_id]
 
 
 def forget_requests(directory: Directory) -> dict[UUID, str]:
     """Who asks to be forgotten, and since when; whoever is no member any more has been, or left."""
-    members = {each.developer_id for each in directory.all(Membership) if each.active}
-    asked = (each for each in directory.all(ForgetRequest) if each.active and each.developer_id in members)
-    return {each.developer_id: each.started_at for each in asked}
+    members = {each.developer_id for each in directory.all(Membership, active=True)}
+    asked = directory.all(ForgetRequest, active=True)
+    return {each.developer_id: each.started_at for each in asked if each.developer_id in members}
 
 
 class Stay(msgspec.Struct, frozen=True, order=True):
@@ -360,8 +358,7 @@ def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> 
 
     A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
     """
-    periods = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
-    cut = (_stay(each, window, zone) for each in periods)
+    cut = (_stay(each, window, zone) for each in directory.all(TeamMembership, team_id=team.team_id))
     joined: list[Stay] = []
     for stay in sorted(each for each in cut if each.start_us < each.end_us):
         before = joined[-1] if joined else None

@@ -42,8 +42,8 @@ class Uses:
         for key in directory.all(records.Key):
             if (day := self._day(key.id)) > (key.last_used_on or ""):
                 yield NoteKeyUse(credential_id=key.id, last_used_on=day)
-        for browser in directory.all(records.SignIn):
-            if not browser.ended and self._day(browser.id) > browser.seen_at[:DAY_CHARACTERS]:
+        for browser in directory.all(records.SignIn, ended=False):
+            if self._day(browser.id) > browser.seen_at[:DAY_CHARACTERS]:
                 yield SeeSignIn(sign_in_id=browser.id)
 
     def _day(self, id_: UUID) -> str:
@@ -75,8 +75,7 @@ def developer_behind(account: Account, directory: Directory) -> UUID:
     known = with_email(directory, account.email)
     if known is None:
         raise NotProven("nobody here has the e-mail address of your account")
-    others = (each for each in directory.all(records.Identity) if not each.ended and each.developer_id == known.id)
-    if any(each.issuer == account.issuer for each in others):
+    if directory.all(records.Identity, ended=False, developer_id=known.id, issuer=account.issuer):
         raise NotProven("another account is linked to the developer of this e-mail address")
     return known.id
 
@@ -92,8 +91,7 @@ def with_email(directory: Directory, email: str) -> records.Developer | None:
 
 def membership_of(directory: Directory, developer_id: UUID) -> records.Membership | None:
     """The oldest of a developer's current memberships."""
-    current = (each for each in directory.all(records.Membership) if each.active and each.developer_id == developer_id)
-    return next(current, None)
+    return next(iter(directory.all(records.Membership, active=True, developer_id=developer_id)), None)
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -139,16 +137,15 @@ def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> records.Si
 
 def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[records.SignIn]:
     """The browsers that stand for a member now, the newest first."""
-    theirs = (each for each in directory.all(records.SignIn) if each.scope == scope)
-    return [each for each in theirs if signed_in(directory, each.id, now_us) is not None][::-1]
+    theirs = reversed(directory.all(records.SignIn, scope=scope))
+    return [each for each in theirs if signed_in(directory, each.id, now_us) is not None]
 
 
 def let_in(directory: Directory, scope: Scope, now_us: int) -> list[records.Access]:
     """What came by another member's link and opens something now, until its developer calls it their own for good."""
-    keys = (each for each in directory.all(records.Key) if each.scope == scope and _opens(each, now_us))
-    accounts = (each for each in directory.all(records.Identity) if not each.ended)
-    theirs = (each for each in accounts if each.developer_id == scope.developer_id)
-    found: list[records.Access] = [*sign_ins_of(directory, scope, now_us), *keys, *theirs]
+    keys = (each for each in directory.all(records.Key, scope=scope) if _opens(each, now_us))
+    accounts = directory.all(records.Identity, ended=False, developer_id=scope.developer_id)
+    found: list[records.Access] = [*sign_ins_of(directory, scope, now_us), *keys, *accounts]
     return [each for each in found if root_of(directory, each) is not None]
 
 
@@ -166,8 +163,8 @@ def maker(directory: Directory, link_id: UUID | None) -> str | None:
 
 def inviters(directory: Directory) -> dict[Scope, str]:
     """Of everybody who came in by another member's link, the name of that member."""
-    used = (each for each in reversed(directory.all(records.Link)) if each.used and each.root is not None)
-    roots = {each.scope: each.root for each in used}  # the first counts
+    used = reversed(directory.all(records.Link, used=True))
+    roots = {each.scope: each.root for each in used if each.root is not None}  # the first counts
     return {scope: name for scope, root in roots.items() if (name := maker(directory, root)) is not None}
 
 

@@ -179,9 +179,8 @@ class ReportSchedules:
         await recur(self.look, SCHEDULE_LOOK_SECONDS, "scheduled reports could not be asked for; it is tried again")
 
     async def look(self) -> None:
-        for membership in list(self._service.directory.all(Membership)):
-            developer = self._service.directory.get(Developer, membership.developer_id)
-            if developer is None or not membership.active:
+        for membership in self._service.directory.all(Membership, active=True):
+            if (developer := self._service.directory.get(Developer, membership.developer_id)) is None:
                 continue
             for name in developer.report_schedules:
                 try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import accumulate, groupby
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -196,13 +196,11 @@ class Forgetting:
         developer_id = order.developer_id
         log.warning("a developer is being forgotten", developer_id=str(developer_id))
         directory = self._administration.directory
-        keys = [each for each in directory.all(Key) if each.developer_id == developer_id and not each.revoked]
-        theirs = [each for each in directory.all(Membership) if each.developer_id == developer_id and each.active]
+        whose: dict[str, Any] = {"developer_id": developer_id}
+        keys, theirs = directory.all(Key, **whose, revoked=False), directory.all(Membership, **whose, active=True)
         shut_out: list[PeopleAct] = [RevokeKey(credential_id=key.id) for key in keys]
         shut_out += [EndMembership(membership_id=each.id, forgotten=True) for each in theirs]
-        nobody = ChangeDeveloper(
-            developer_id=developer_id, display_name="Forgotten", email="", report_schedules=(), report_notices=()
-        )
+        nobody = ChangeDeveloper(**whose, display_name="Forgotten", email="", report_schedules=(), report_notices=())
         for command in (*shut_out, nobody):
             await self._administration.send(command)
         up_to = await self._destroy_key(developer_id)
