@@ -10,7 +10,6 @@ from aggregates.event import Mendable
 from svc.cli import Found
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.outward import reason_in
-from svc.process import POLL_SECONDS
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 
 REMOTE_TIMEOUT_SECONDS = 60.0  # how long a command waits for one answer of the running server
 PAGE_RECORDS = 500  # records a command asks the running server for at once; the most a listing gives
-BUSY_TRIES = 12  # how often a command asks again when the running server says that it is busy: about a minute
-RETRY_AFTER_SECONDS_MAX = 5.0  # the longest pause, whatever the answer asks for; svc itself asks for five seconds
-SHOWN_CHARACTERS = 80  # of an unexpected answer
+BUSY, BUSY_TRIES, BUSY_SECONDS = 503, 12, 5.0  # so often a command asks a busy server, each so long after the last
 REPLAY, FORGET = "/v1/admin/control/replay", "/v1/admin/control/forget"
 NAMES_SHOWN = 10  # so many names stand in one sentence
 
@@ -89,16 +86,17 @@ class Access:
 
     async def admin(self, method: str, path: str, **arguments: Any) -> "httpx.Response":
         """What a route answers. Raises `NotReached` where it refuses."""
-        import httpx
         import trio
 
         for left in reversed(range(self._tries)):
             answer = await self.answered(method, path, **arguments)
-            if not left or answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            if answer.is_success:
+                return answer
+            if answer.status_code != BUSY or not left:
                 break
-            wanted = answer.headers.get("Retry-After", "")  # a proxy may say it in another way, or not at all
-            await trio.sleep(min(float(wanted), RETRY_AFTER_SECONDS_MAX) if wanted.isdecimal() else POLL_SECONDS)
-        return checked_answer(answer)
+            await trio.sleep(BUSY_SECONDS)
+        reason = reason_in(answer.content) or f"{method} {path} is answered with {answer.status_code}"
+        raise NotReached(f"refused: {reason.removeprefix('$: ').removeprefix('$.')}")
 
     async def ask(self, method: str, path: str, body: object = None, **query: object) -> Any:
         """The JSON that a route answers; a body is sent as JSON."""
@@ -162,22 +160,6 @@ class Access:
             if found
             else f"{names[whose]} is no member there; `svc member list` shows who is"
         )
-
-
-def checked_answer(answer: "httpx.Response") -> "httpx.Response":
-    """The answer of a route, unless it is an error, or none of svc. Raises `NotReached`, which says what came."""
-    kind = answer.headers.get("Content-Type", "no content type")
-    by_svc = not kind.startswith("text/html")
-    if answer.is_success and by_svc:
-        return answer
-    if by_svc and (reason := reason_in(answer.content)):
-        raise NotReached(f"refused: {reason.removeprefix('$: ').removeprefix('$.')}")
-    words = " ".join(answer.content[: 4 * SHOWN_CHARACTERS].decode(errors="replace").split())
-    beginning = words[:SHOWN_CHARACTERS] + ("…" if len(words) > SHOWN_CHARACTERS else "")
-    raise NotReached(
-        f"{answer.request.method} {answer.request.url} was answered with {answer.status_code} and {beginning!r} "
-        f"({kind}), which is not from svc: see whether a proxy or another program stands there"
-    )
 
 
 def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:

@@ -57,9 +57,6 @@ class Document(ABC):
         else:
             inside[keys[-1]] = value
 
-    def give_back(self, keys: Keys, _ours: Any, old: Any) -> None:
-        self.put(keys, old)
-
     def render(self) -> str:
         """The text with these values; the very same one where nothing changed."""
         return self._rendered() if self._changed else self._text
@@ -156,29 +153,20 @@ class EnvText(Document):
         inside, end, after = rest.partition(_END)
         others = before + after.removeprefix("\r").removeprefix("\n") if end else text
         self._others = others.splitlines(keepends=True)
-        ours = map(_named, inside.splitlines() if end else ())
-        super().__init__(text, self._before | dict(filter(None, ours)))
-
-    @property
-    def _before(self) -> dict[str, str]:
-        return dict(filter(None, map(_named, self._others)))
-
-    def give_back(self, keys: Keys, ours: Any, old: Any) -> None:
-        """A line of ours that stands outside the block, as an older svc wrote it, goes as well."""
-        self._others = [line for line in self._others if _named(line) != (keys[0], ours)]
-        self.put(keys, old)
+        self._before = _named(self._others)
+        super().__init__(text, self._before | _named(inside.splitlines() if end else ()))
 
     def _rendered(self) -> str:
-        end, lines, before = "\r\n" if "\r\n" in self._text else "\n", [*self._others], self._before
-        ours = [f"{name}={value}" for name, value in self._values.items() if before.get(name) != value]
+        end, lines = "\r\n" if "\r\n" in self._text else "\n", [*self._others]
+        ours = [f"{name}={value}" for name, value in self._values.items() if self._before.get(name) != value]
         if ours and lines and not lines[-1].endswith("\n"):
             lines.append(end)
         return "".join([*lines, *(f"{line}{end}" for line in ([_BEGIN, *ours, _END] if ours else ()))])
 
 
-def _named(line: str) -> tuple[str, str] | None:
-    found = _NAMED.fullmatch(line.rstrip("\r\n"))
-    return None if found is None else (found[1], found[2].strip())
+def _named(lines: Sequence[str]) -> dict[str, str]:
+    found = (_NAMED.fullmatch(line.rstrip("\r\n")) for line in lines)
+    return {each[1]: each[2].strip() for each in found if each is not None}
 
 
 def document_of(name: str, text: str) -> Document:
@@ -228,7 +216,7 @@ def undo(document: Document, changes: Sequence[Change], before: Document) -> lis
             if isinstance(change, Append):
                 index = now.index(change.value)
                 old = now[:index] + now[index + 1 :] or (UNSET if old is UNSET else [])
-            document.give_back(change.path, change.value, old)
+            document.put(change.path, old)
         elif isinstance(change, Put) and now is not UNSET and now != old:
             left.append(".".join(change.path))
         for depth in range(len(change.path) - 1, 0, -1):

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 
 from svc import cli
 from svc.cli import importing, main
-from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, checked_answer, chosen
+from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
 from svc.cli.scoring import show_goals
 from svc.importing.importer import ImportReport, Refusal
@@ -168,49 +168,39 @@ def test_commands_write_in_these_ways_only() -> None:
     assert found == {"common.py": 2, "replaying.py": 1, "scoring.py": 1}
 
 
-# --- what a running server answers, or whatever else answers in its place ----------------------------------------
-
-ASKED = httpx.Request("GET", "http://127.0.0.1:8318/v1/admin/keys")
-PAGE = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body>" + b"nginx " * 100 + b"</body></html>"
+# --- what a running server answers ------------------------------------------------------------------------------------
 
 
-def answer(status: int, content: bytes, kind: str = "application/json") -> httpx.Response:
-    return httpx.Response(status, content=content, headers={"Content-Type": kind}, request=ASKED)
+@pytest.mark.parametrize(
+    ("status", "content", "said"),
+    [
+        (404, b'{"code": "not_found", "message": "there is no such key"}', "refused: there is no such key"),
+        (503, b'{"status": "unavailable", "reason": "no prices yet"}', "refused: no prices yet"),
+        (500, b'{"message": 5}', "refused: GET /v1/admin/keys is answered with 500"),
+        (403, b"", "refused: GET /v1/admin/keys is answered with 403"),
+    ],
+)
+async def test_an_error_is_said_in_its_own_words(
+    autojump_clock: MockClock, status: int, content: bytes, said: str
+) -> None:
+    def refuses(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, content=content)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(refuses), base_url="http://localhost") as client:
+        with pytest.raises(NotReached, match=f"^{said}$"):
+            await Access(client).admin("GET", "/v1/admin/keys")
 
 
-PAGES = answer(502, PAGE, "text/html"), answer(200, PAGE, "text/html; charset=utf-8"), answer(302, b"", "text/plain")
-OTHERS = [answer(400, b'["a list"]'), answer(400, b'{"message": 5}'), answer(500, b"{}"), answer(403, b"")]
-
-
-@pytest.mark.parametrize("given", [*PAGES, *OTHERS, answer(500, b"\xff\xfe\x00", "application/octet-stream")])
-def test_an_answer_of_somebody_else_is_one_line_that_says_what_came_and_from_where(given: httpx.Response) -> None:
-    """A page of a proxy is no traceback, and no answer either."""
-    with pytest.raises(NotReached) as caught:
-        checked_answer(given)
-    said = str(caught.value)
-    assert f"GET {ASKED.url} was answered with {given.status_code}" in said
-    assert ("proxy" in said, "\n" in said, len(said) < 300) == (True, False, True)
-    assert given.content != PAGE or "502 Bad Gateway" in said
-
-
-def test_an_error_of_svc_is_said_in_its_own_words() -> None:
-    with pytest.raises(NotReached, match=r"^refused: there is no such key$"):
-        checked_answer(answer(404, b'{"code": "not_found", "message": "there is no such key"}'))
-    with pytest.raises(NotReached, match=r"^refused: no prices yet$"):
-        checked_answer(answer(503, b'{"status": "unavailable", "reason": "no prices yet"}'))
-
-
-@pytest.mark.parametrize("wanted", ["0", "5", "1e9", "99999999", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", ""])
-async def test_however_an_answer_asks_to_be_left_alone_the_command_ends(autojump_clock: MockClock, wanted: str) -> None:
+async def test_a_server_that_stays_busy_is_left_alone_in_the_end(autojump_clock: MockClock) -> None:
     """After some tries, within a minute or so."""
     asked = []
 
     def busy(request: httpx.Request) -> httpx.Response:
         asked.append(request)
-        return httpx.Response(503, content=b'{"message": "too much is waiting"}', headers={"Retry-After": wanted})
+        return httpx.Response(503, content=b'{"message": "too much is waiting"}')
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(busy), base_url="http://127.0.0.1") as client:
+    async with httpx.AsyncClient(transport=httpx.MockTransport(busy), base_url="http://localhost") as client:
         with pytest.raises(NotReached, match="refused: too much is waiting"):
             await Access(client).admin("GET", "/v1/admin/keys")
     assert len(asked) == BUSY_TRIES
-    assert autojump_clock.current_time() < 90
+    assert 30 < autojump_clock.current_time() < 90
