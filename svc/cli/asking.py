@@ -1,7 +1,6 @@
 """What commands share that ask the API as a developer: where it is, whose key, and which days."""
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -26,11 +25,25 @@ _WHERE = (
 )
 
 
+_DAYS = (
+    click.Option(["--days"], metavar="N", help=f"The last days, or: all. [default: {USUAL}; all if they are empty]"),
+    click.Option(["--month"], metavar="YYYY-MM", help="A month."),
+    click.Option(["--from"], metavar="DATE", help="The first day of a time."),
+    click.Option(["--to"], metavar="DATE", help="The last day of it. [default: today]"),
+)
+
+
 class Asking(Command):
-    """A command that asks the API as a developer; its function gets the server first."""
+    """A command that asks the API as a developer. Its function gets the server, and the `Span` if `over_time`."""
 
     def __init__(
-        self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
+        self,
+        *,
+        callback: Callable[..., Any],
+        params: list[click.Parameter],
+        json: bool = True,
+        over_time: bool = False,
+        **kwargs: Any,
     ) -> None:
         def asked(
             settings: Settings, api: str | None, key: str | None, connection: str | None, **arguments: Any
@@ -40,7 +53,11 @@ class Asking(Command):
             found = running(settings.var_path) if named or api is None else None
             url = checked_url((api or f"http://{settings.api}") if found is None else found.api)
             try:
-                callback(Server(url, key or known_key(connection=connection)), **arguments)
+                server = Server(url, key or known_key(connection=connection))
+                if over_time:
+                    given = {name: arguments.pop(name) for name in ("days", "month", "from", "to")}
+                    arguments["span"] = asked_span(server, **given)
+                callback(server, **arguments)
             except KeyRefused as error:
                 raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
             except NotAnswered as error:
@@ -52,7 +69,7 @@ class Asking(Command):
         self.params += _WHERE
         if json:
             json_option(self)
-        self.params += params
+        self.params += [*params, *(_DAYS if over_time else ())]
 
 
 def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
@@ -74,7 +91,8 @@ class Span(NamedTuple):
     zone: ZoneInfo
 
 
-def asked_span(server: Server, **given: str | None) -> Span:
+def asked_span(server: Server, *, month: str | None = None, **given: str | None) -> Span:
+    given["days"] = month or given.get("days")
     path, query = TODAY
     today, zone = today_in(ask(server, path, **query)["range"])
     try:
@@ -84,23 +102,3 @@ def asked_span(server: Server, **given: str | None) -> Span:
         return Span(*span_of({"days": "all"}, today), zone)  # as the pages, where there is nothing of late
     except ValueError as error:
         raise Refused(str(error)) from error
-
-
-def over_time(command: Callable[..., None]) -> Callable[..., None]:
-    """Its function gets a `Span`."""
-
-    @wraps(command)
-    def asked(
-        server: Server, days: str | None, month: str | None, first: str | None, last: str | None, **arguments: Any
-    ) -> None:
-        span = asked_span(server, days=month or days, **{"from": first, "to": last})
-        command(server, span=span, **arguments)
-
-    for option in (
-        click.option("--to", "last", metavar="DATE", help="The last day of it. [default: today]"),
-        click.option("--from", "first", metavar="DATE", help="The first day of a time."),
-        click.option("--month", metavar="YYYY-MM", help="A month."),
-        click.option("--days", metavar="N", help=f"The last days, or: all. [default: {USUAL}; all if they are empty]"),
-    ):
-        asked = option(asked)
-    return asked

@@ -22,7 +22,7 @@ from svc.connect import review as reviewing
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
 from svc.connect.connections import Server
-from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine
+from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine, found
 from svc.connect.review import DAILY_TOKENS, RULES, Judge
 from svc.hook import machine
 from svc.hook.captures import AGENTS
@@ -333,19 +333,17 @@ def doctor(as_json: bool) -> None:
             if finding.to_do is not None:
                 console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
     if as_json:
-        print_json([{"connection": name, "url": place, "findings": found} for name, place, found in examined])
-    if any(finding.level == "wrong" for *_, found in examined for finding in found):
+        print_json([{"connection": name, "url": place, "findings": each} for name, place, each in examined])
+    if any(finding.level == "wrong" for *_, findings in examined for finding in findings):
         raise SystemExit(1)
 
 
 def _last_read(archive: Path, url: str) -> Finding:
     try:
-        read_us = int(connections.archive_read().stat().st_mtime * 1_000_000)
+        return found("archive_read", at=iso(int(connections.archive_read().stat().st_mtime * 1_000_000)))
     except OSError:
         others = ", ".join(agents_only_in(archive)) or "no agent that svc does not hear itself"
-        text = f"AgentsView's sessions were never read from here; they are of {others}"
-        return Finding("agentsview", "warning", text, f"svc import agentsview --url {url}")
-    return Finding("agentsview", "ok", f"AgentsView's sessions were last read at {iso(read_us)}")
+        return found("archive_unread", agents=others, url=url)
 
 
 @click.command(
@@ -380,9 +378,9 @@ def review(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the agent is ended with it
     judge = Judge(agent or ours[0].agent, model)
     if dry_run:
-        found = reviewing.questions(server)[:limit]
-        tokens = sum(map(reviewing.tokens_at_most, found))
-        return say(f"{len(found)} questions are open for {judge.agent} ({judge.model}), at most {tokens:,} tokens")
+        asked = reviewing.questions(server)[:limit]
+        tokens = sum(map(reviewing.tokens_at_most, asked))
+        return say(f"{len(asked)} questions are open for {judge.agent} ({judge.model}), at most {tokens:,} tokens")
     with working(f"asking {judge.agent}", "what was answered is kept") as progress:
         report = reviewing.review(server, ours[0].name, judge, limit, budget, progress)
     if as_json:

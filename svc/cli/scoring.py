@@ -17,7 +17,7 @@ from aggregates.judging.prompt import next_habit
 from projections import CostBy, Sort
 from svc import __version__
 from svc.cli import Found
-from svc.cli.asking import V3, Asking, Span, ask, asked_span, over_time
+from svc.cli.asking import V3, Asking, Span, ask, asked_span
 from svc.cli.common import WIDE_COLUMNS, Shown, print_json, run, show_table, show_text
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server
@@ -39,8 +39,7 @@ NO_GOAL = "No goal yet. `svc import claude-code` reads what you have done so far
 goal_argument = click.argument("goal", metavar="GOAL")
 
 
-@click.command(cls=Asking, example="svc score --days 90")
-@over_time
+@click.command(cls=Asking, over_time=True, example="svc score --days 90")
 def score(server: Server, span: Span, as_json: bool) -> None:
     parts = {"score": "score", "skill": "skill", "prompts": "insight/summary"}
     found = {name: ask(server, f"{V3}/{path}", **span.query) for name, path in parts.items()}
@@ -74,7 +73,7 @@ def score_told(figures: Found, time: str) -> str:
     return NO_GOAL if newest is None else f"{none}; your newest work is of {newest[:10]}: svc goals --days all"
 
 
-@click.command(cls=Asking, example='svc goals --outcome undecided --sort cost --words "retry queue"')
+@click.command(cls=Asking, over_time=True, example='svc goals --outcome undecided --sort cost --words "retry queue"')
 @click.option("--outcome", type=click.Choice(list(STATES)), metavar="OUTCOME", help=f"{', '.join(STATES)}.")
 @click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"{', '.join(KINDS)}.")
 @click.option("--agent", metavar="NAME", help="Worked on with this agent.")
@@ -82,7 +81,6 @@ def score_told(figures: Found, time: str) -> str:
 @click.option("--words", metavar="WORDS", help="In which all of them were said; the newest first.")
 @click.option("--sort", type=click.Choice(get_args(Sort)), default="started", show_default=True, help="The most first.")
 @click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
-@over_time
 def goals(
     server: Server, span: Span, as_json: bool, kind: str | None, words: str | None, sort: str, limit: int, **given: Any
 ) -> None:
@@ -253,8 +251,7 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         console.print(f"Before: {score_told(before, span.told)}", style="dim")
 
 
-@click.command(cls=Asking, example="svc habits --days 90")
-@over_time
+@click.command(cls=Asking, over_time=True, example="svc habits --days 90")
 def habits(server: Server, span: Span, as_json: bool) -> None:
     found = ask(server, f"{V3}/skill", **span.query)
     if as_json:
@@ -268,9 +265,8 @@ def habits(server: Server, span: Span, as_json: bool) -> None:
     show_text("habits", unsure=found.get("unsure_count"), habit=next_of(found))
 
 
-@click.command(cls=Asking, example="svc cost --days 7 --by project")
+@click.command(cls=Asking, over_time=True, example="svc cost --days 7 --by project")
 @click.option("--by", type=click.Choice(get_args(CostBy)), default="model", show_default=True, help="Told apart by.")
-@over_time
 def cost(server: Server, span: Span, as_json: bool, by: str) -> None:
     found = ask(server, f"{V3}/cost", by=by, **span.query)
     if as_json:
@@ -314,15 +310,12 @@ def mcp(server: Server) -> None:
 
     from aggregates.scores.prompt_grade import grade_text
 
-    one_at_a_time = anyio.Lock()  # one connection
-
     async def asked(_ctx: Any, path: str, query: dict[str, object]) -> Any:
-        async with one_at_a_time:
-            try:
-                body = query if path == SEARCH else None
-                return await anyio.to_thread.run_sync(lambda: ask(server, path, body, **({} if body else query)))
-            except (KeyRefused, NotAnswered) as error:
-                raise ToolError(str(error)) from error
+        try:
+            body = query if path == SEARCH else None
+            return await anyio.to_thread.run_sync(lambda: ask(server, path, body, **({} if body else query)))
+        except (KeyRefused, NotAnswered) as error:
+            raise ToolError(str(error)) from error
 
     async def grade(_ctx: Any, text: str) -> Any:
         return await anyio.to_thread.run_sync(grade_text, text)
