@@ -1,10 +1,10 @@
 """Requests and their parameters: how the description shows each, how it is read, and the 400 that names a wrong one."""
 
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, tzinfo
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -46,30 +46,37 @@ def refusing(prefix: str = "") -> Iterator[None]:
 # --- requests, by who may send them, and what they ask ---------------------------------------------------------
 
 
-class Call(msgspec.Struct, frozen=True):
+class _Asking(msgspec.Struct, frozen=True, kw_only=True):
+    asked: Query | None = None  # in place of what the address asks
+
+
+class Call(_Asking, frozen=True):
     service: Service
     request: Request
     body: Body
 
     @property
     def query(self) -> Query:
-        return self.request.args
+        return self.request.args if self.asked is None else self.asked
+
+    def asking(self, values: Mapping[str, object]) -> Self:
+        """The same call with these values for its query; one that is None is not asked."""
+        texts = {name: _text(value) for name, value in values.items() if value is not None}
+        return msgspec.structs.replace(self, asked=MultiDict(texts))
 
     def page(self) -> tuple[int, int]:
         return LIMIT.read(self.query), OFFSET.read(self.query)
 
     def time(self, name: str, zone: tzinfo) -> int | None:
         """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
-        return self._instant(name, self._time_text(name), zone)
-
-    def _instant(self, name: str, text: str | None, zone: tzinfo) -> int | None:
+        text = self._time_text(name)
         with refusing():
             return None if text is None else times.instant(text, zone, name, is_end=name == "to")
 
     def _time_text(self, name: str) -> str | None:
-        """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
+        """A time as it was meant: in an address a plus that was not percent-encoded arrives as a space."""
         text = self.query.get(name)
-        return None if text is None else _LOST_PLUS.sub(r"\1+\2", text)
+        return text if text is None or self.asked is not None else _LOST_PLUS.sub(r"\1+\2", text)
 
     def asked_day(self) -> date | None:
         return day_sent("date", self.query["date"]) if "date" in self.query else None
@@ -79,23 +86,15 @@ class Call(msgspec.Struct, frozen=True):
         name = self.query.get("tz", "").strip()
         return zone_sent("tz", name, "+") if name else default
 
-    def from_and_to(
-        self,
-        zone: tzinfo,
-        default_days: int = times.RANGE_DEFAULT_DAYS,
-        start: str | None = None,
-        end: str | None = None,
-    ) -> Window:
-        """Both or neither, those of the query where no others are given; the last days by default."""
-        sent = (self._time_text("from"), self._time_text("to")) if start is None and end is None else (start, end)
+    def from_and_to(self, zone: tzinfo, default_days: int = times.RANGE_DEFAULT_DAYS) -> Window:
+        """Both or neither; the last days by default."""
         with refusing():
+            sent = self._time_text("from"), self._time_text("to")
             return times.time_range(*sent, zone, self.service.now_us(), default_days)
 
-    def from_until(self, zone: tzinfo, default_us: int, sent: tuple[str | None, str | None] | None = None) -> Window:
-        """Each may be left out: it is then so many microseconds ago, or now. `sent`: in place of the query's."""
-        now_us = self.service.now_us()
-        start, end = sent or (self._time_text("from"), self._time_text("to"))
-        start_us, end_us = self._instant("from", start, zone), self._instant("to", end, zone)
+    def from_until(self, zone: tzinfo, default_us: int) -> Window:
+        """Each may be left out: it is then so many microseconds ago, or now."""
+        now_us, start_us, end_us = self.service.now_us(), self.time("from", zone), self.time("to", zone)
         window = Window(now_us - default_us if start_us is None else start_us, now_us if end_us is None else end_us)
         if window.start_us >= window.end_us:
             raise HttpError(400, "to must lie after from; the range is empty as it stands")
@@ -135,6 +134,10 @@ class ByKey(Call, frozen=True):
         name = self.query.get("timezone")
         return self.own_zone if name is None else zone_sent("timezone", name, "+")
 
+    def own_range(self) -> Window:
+        """Of `from` and `to`, in the caller's own zone."""
+        return self.from_and_to(self.own_zone)
+
     def windows(self, name: times.WindowName, count: int) -> tuple[Window, ...]:
         return times.calendar_windows(name, self.own_zone, self.service.now_us(), count)
 
@@ -145,7 +148,7 @@ class ByKey(Call, frozen=True):
         if ranged or query.get("window") == "range":
             if not ranged or query.get("window", "range") != "range":
                 raise HttpError(400, "send either window, or from and to; not both, and not one half")
-            return "range", times.equal_windows(self.from_and_to(self.own_zone), count)
+            return "range", times.equal_windows(self.own_range(), count)
         name = WINDOW.read(query)
         return name, self.windows(name, count)
 
@@ -172,6 +175,11 @@ class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
     from_us: int
     to_us: int
     timezone: str
+
+
+def _text(value: object) -> str:
+    """As an address has it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------
@@ -312,3 +320,17 @@ def until_now(first: str) -> tuple[Parameter, Parameter]:
         Parameter("from", _TIME, f"The first moment; {first} by default."),
         Parameter("to", _TIME, "The first moment after the range; now by default."),
     )
+
+
+# --- what a query is asked by ---------------------------------------------------------------------------------
+
+
+class Arguments(NamedTuple):
+    """Parameters, and the arguments of a query that they become."""
+
+    parameters: tuple[Parameter, ...]
+    read: Callable[[ByKey], tuple[object, ...]]
+
+
+PAGED = Arguments(PAGE, ByKey.page)
+IN_WINDOW = Arguments((WINDOW,), lambda call: (call.current_window(),))

@@ -20,8 +20,8 @@ from aggregates.event import Scope
 from aggregates.people import entry
 from aggregates.people.entry import KeyRefusal, Principal
 from projections.sub_sessions.rows import begun_by
-from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, unauthorized
-from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
+from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, found, json_reply, unauthorized
+from svc_http.params import SHOWN_CHARACTERS, Arguments, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
 KEY_SHOWN_CHARACTERS = 12  # of a key in the log: as many as `svc key list` shows
@@ -88,6 +88,18 @@ class Routes(list[Route]):
             return handler
 
         return enter
+
+    def reads(
+        self, path: str, about: str, query: Callable[..., object], *by: Arguments, missing: str = "", **told: Any
+    ) -> None:
+        """GET what a query finds by the id of the path and by parameters. `missing`: its 404, with that id."""
+        parameters = tuple(parameter for each in by for parameter in each.parameters)
+
+        @self(f"GET {path}", about, parameters, answers=query, **told)
+        async def handler(call: ByKey, **ids: UUID) -> object:
+            values = [value for each in by for value in each.read(call)]
+            answer = await call.read(query, *ids.values(), *values)
+            return found(answer, missing.format(*ids.values())) if missing else answer
 
 
 def attach(app: QuartTrio, service: Service, admit: Admit, routes: Iterable[Route]) -> None:
@@ -171,15 +183,15 @@ def body_of(request: Request, route: Route, caller: Principal) -> Body:
 
 async def path_ids(call: Call, takes: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, UUID | str]:
     """As the handler takes them. A goal's may be its first eight characters. Raises `HttpError` 404."""
-    found: dict[str, UUID | str] = {}
+    values: dict[str, UUID | str] = {}
     for name, text in ids.items():
         if name in _OF_GOALS and isinstance(call, ByKey) and SHORT_ID.fullmatch(text):
             begun = await call.read(begun_by, text.lower())
             if len(begun) > 1:
                 raise HttpError(404, f"several of your goals begin with {text!r}; send the whole id")
             text = begun[0] if begun else text
-        found[name] = text if takes.get(name) is str else path_id(text, name)
-    return found
+        values[name] = text if takes.get(name) is str else path_id(text, name)
+    return values
 
 
 def path_id(text: str, name: str) -> UUID:

@@ -16,7 +16,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
-from werkzeug.datastructures import MultiDict
 from werkzeug.routing import Map, Rule
 
 from aggregates.event import Unavailable
@@ -28,7 +27,7 @@ from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT
-from svc_http.params import ByKey, Query
+from svc_http.params import ByKey
 from svc_http.ports import Service, beside
 from svc_http.records import TODAY, span_of, today_in
 from svc_http.routes import goals, scores, sub_sessions
@@ -233,21 +232,10 @@ async def _grade(ctx: Asker, text: str) -> PromptGrade:
     return await beside(_sender(ctx).body.cpu, len(text), partial(grade_text, text))
 
 
-class _Question(ByKey, frozen=True):
-    """What a tool asks a route, as the sender of the message."""
-
-    asked: Query
-
-    @property
-    def query(self) -> Query:
-        return self.asked
-
-
 async def _ask(ctx: Asker, path: str, query: dict[str, object]) -> Any:
     sender = _sender(ctx)
     name, texts = _PATHS.match(path)
-    asked, route = MultiDict({of: str(value) for of, value in query.items()}), _ROUTES[name]
-    question = _Question(sender.service, sender.request, sender.body, sender.caller, asked)
+    question, route = sender.asking(query), _ROUTES[name]
     try:
         values: Found = await path_ids(question, {}, texts)
         if route.body is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter, itemgetter
 from pkgutil import get_data
-from types import FunctionType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 from zoneinfo import available_timezones
 
@@ -136,6 +136,8 @@ def _answers_of(route: Route) -> Mapping[int, Any]:
         return answers
     if isinstance(answers, FunctionType):
         answers = get_type_hints(answers)["return"]
+        kinds = [kind for kind in get_args(answers) if kind is not NoneType]
+        answers = kinds[0] if isinstance(answers, UnionType) else answers  # where there is none the route says 404
     return {204: None} if answers is None else {route.status: answers}
 
 

@@ -1,6 +1,6 @@
 """The goals of a range: listed, counted, sorted, and found by words that were said in them."""
 
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import msgspec
 
@@ -78,10 +78,9 @@ class SearchBody(msgspec.Struct, rename={"from_time": "from"}):
 
 @routes("POST /v1/score_v3/goals/search", "Goals in which some words were said, as far back as a second leads.")
 async def goals_with_words(call: params.ByKey, body: SearchBody) -> FoundGoals:
-    window = call.from_until(call.own_zone, call.service.now_us(), (body.from_time, body.to))
-    asked: dict[str, Any] = {name: getattr(body, name) for name in ("outcome", "intent_class", "agent", "project")}
-    which = Wanted(window=window, **asked, overridden=body.overridden is True)
-    return await found_with(call, which, body.words, body.limit or FOUND_MAX, body.cursor)
+    asked = call.asking(msgspec.to_builtins(body))
+    window = asked.from_until(call.own_zone, call.service.now_us())
+    return await found_with(call, wanted(asked.query, window), body.words, body.limit or FOUND_MAX, body.cursor)
 
 
 async def found_with(call: params.ByKey, which: Wanted, words: str, limit: int, cursor: str | None) -> FoundGoals:

@@ -14,11 +14,11 @@ from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillRequested
 from aggregates.times import WindowName, iso, time_range
 from projections.facts import reports
-from projections.facts.reports import ReportListed, ReportRecord, ReportState
-from projections.sub_sessions import unjudged
+from projections.facts.reports import ReportState
 from projections.sub_sessions.listing import count_started
+from projections.sub_sessions.unjudged import judged
 from svc_http.bodies import HttpError, accepted, found, unavailable
-from svc_http.params import LIMIT, PAGE, ByKey, BySecret, clamped, day_sent, refusing, zone_sent
+from svc_http.params import LIMIT, PAGED, ByKey, BySecret, clamped, day_sent, refusing, zone_sent
 from svc_http.ports import Service
 from svc_http.records import QUESTIONS_MAX, AgentAnswers, AnswersTaken, OpenQuestions
 from svc_http.routing import Routes
@@ -44,30 +44,18 @@ class NonePending(msgspec.Struct):
     report_id: None = None
 
 
-@routes(f"GET {_REPORT}", "The report that was completed last.")
-async def latest(call: ByKey) -> ReportRecord:
-    missing = "no report is completed yet; ask for one by POST /v1/score_v3/report/generate"
-    return found(await call.read(reports.latest_report), missing)
-
-
-@routes(f"GET {_REPORT}/<report_id>", "One report, whatever its state.")
-async def one(call: ByKey, report_id: UUID) -> ReportRecord:
-    return found(await call.read(reports.report, report_id), f"no report {report_id} of yours")
-
-
-@routes(f"GET {_REPORT}/history", "Every report, newest first, without what it says.", PAGE)
-async def history(call: ByKey) -> list[ReportListed]:
-    return await call.read(reports.reports, *call.page())
+_NONE = "no report is completed yet; ask for one by POST /v1/score_v3/report/generate"
+_NOT_YOURS = "no report {} of yours"
+_HISTORY = "Every report, newest first, without what it says."
+routes.reads(_REPORT, "The report that was completed last.", reports.latest_report, missing=_NONE)
+routes.reads(f"{_REPORT}/<report_id>", "One report, whatever its state.", reports.report, missing=_NOT_YOURS)
+routes.reads(f"{_REPORT}/history", _HISTORY, reports.reports, PAGED)
+routes.reads(f"{_REPORT}/status/<report_id>", "How far a report has come.", reports.report_state, missing=_NOT_YOURS)
 
 
 @routes(f"GET {_REPORT}/pending", "The newest that is queued or running; a null id where there is none.")
 async def pending(call: ByKey) -> ReportState | NonePending:
     return await call.read(reports.pending_report) or NonePending()
-
-
-@routes(f"GET {_REPORT}/status/<report_id>", "How far a report has come.")
-async def status(call: ByKey, report_id: UUID) -> ReportState:
-    return found(await call.read(reports.report_state, report_id), f"no report {report_id} of yours")
 
 
 _GENERATE = "Ask for a report; the same period while one is made answers the same id."
@@ -113,7 +101,7 @@ async def _end(call: ByKey, kind: type[events.ReportEvent], report_id: UUID) -> 
 
 
 async def _known(call: ByKey, report_id: UUID) -> ReportStarted:
-    state = await status(call, report_id)
+    state = found(await call.read(reports.report_state, report_id), _NOT_YOURS.format(report_id))
     return ReportStarted(state.report_id, state.status)
 
 
@@ -197,9 +185,7 @@ async def questions(call: ByKey) -> OpenQuestions:
     return OpenQuestions(accepted(await call.service.judge_questions(call.scope, _QUESTIONS.read(call.query))))
 
 
-@routes("GET /v1/judge/verdicts", "How many verdicts on your work came from whom.")
-async def verdicts(call: ByKey) -> unjudged.Judged:
-    return await call.read(unjudged.judged)
+routes.reads("/v1/judge/verdicts", "How many verdicts on your work came from whom.", judged)
 
 
 @routes("POST /v1/judge/answers", "What your own agent says; each answer is taken or refused by itself.")

@@ -35,6 +35,7 @@ _P = TypeVar("_P")
 _POINTS = params.clamped("points", 12, 52, "How many windows")
 _OFFSETS = {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]}
 TZ_OFFSET = params.Parameter("tz_offset", _OFFSETS, "The zone of bare dates, in minutes east of UTC.")
+_V3 = "/v1/score_v3"
 routes = Routes()
 
 
@@ -45,24 +46,15 @@ class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from
     points: Sequence[_P]
 
 
-def _of_window(
-    path: str, query: Callable[[Reader, Scope, times.AskedWindow, Sequence[Window]], object], about: str
-) -> None:
-    """The route of a query over the last windows, the current one last; or over a range and those before it."""
-
-    @routes(f"GET /v1/score_v3/{path}", about, params.WINDOW_OR_RANGE, answers=query)
-    async def handler(call: ByKey) -> object:
-        return await call.read(query, *call.asked_windows(WINDOWS_SHOWN))
+_BY_WINDOWS = params.Arguments(params.WINDOW_OR_RANGE, lambda call: call.asked_windows(WINDOWS_SHOWN))
+routes.reads(f"{_V3}/score", "The completion rate of a window.", score.score, _BY_WINDOWS)
+routes.reads(f"{_V3}/speed", "How fast goals were reached.", score.speed, _BY_WINDOWS)
+routes.reads(f"{_V3}/tokens", "What reaching goals took in tokens.", score.tokens, _BY_WINDOWS)
+routes.reads(f"{_V3}/skill", "Which habits prompts show.", skill.skill, _BY_WINDOWS)
+routes.reads(f"{_V3}/insight/summary", "The average prompt grade of a window.", skill.insight_summary, _BY_WINDOWS)
 
 
-_of_window("score", score.score, "The completion rate of a window.")
-_of_window("speed", score.speed, "How fast goals were reached.")
-_of_window("tokens", score.tokens, "What reaching goals took in tokens.")
-_of_window("skill", skill.skill, "Which habits prompts show.")
-_of_window("insight/summary", skill.insight_summary, "The average prompt grade of a window.")
-
-
-@routes("GET /v1/score_v3/tokens/trend", "The tokens of the last windows.", (params.WINDOW, _POINTS))
+@routes(f"GET {_V3}/tokens/trend", "The tokens of the last windows.", (params.WINDOW, _POINTS))
 async def token_trend(call: ByKey) -> score.TokenTrend:
     name = params.WINDOW.read(call.query)
     return await call.read(score.token_trend, name, call.windows(name, _POINTS.read(call.query) + 1))
@@ -76,7 +68,7 @@ def _trend(
 ) -> None:
     """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
 
-    @routes(f"GET /v1/score_v3/{path}", about, (*params.FROM_TO, params.PERIOD), answers=Trend[point])  # type: ignore[valid-type]
+    @routes(f"GET {_V3}/{path}", about, (*params.FROM_TO, params.PERIOD), answers=Trend[point])  # type: ignore[valid-type]
     async def handler(call: ByKey) -> Trend[_P]:
         zone, period = call.own_zone, params.PERIOD.read(call.query)
         window = call.from_and_to(zone)
@@ -99,21 +91,16 @@ _trend("trivia/trend", activity.trivia_trend, "Trivia by period.", activity.Triv
 
 _BY = params.choice("by", get_args(CostBy), "day", "What the sums are told apart by.")
 _PARTS = params.choice("parts", get_args(CostParts), "none", "What each of them is told apart by once more.")
+routes.reads(f"{_V3}/integrity", "What was flagged in a window.", activity.integrity, params.IN_WINDOW)
 
 
-@routes("GET /v1/score_v3/cost", "What goals cost that began in a range.", (*params.FROM_TO, _BY, _PARTS))
+@routes(f"GET {_V3}/cost", "What goals cost that began in a range.", (*params.FROM_TO, _BY, _PARTS))
 async def cost(call: ByKey) -> Cost:
-    zone = call.own_zone
-    asked = CostQuery(call.from_and_to(zone), _BY.read(call.query), zone, _PARTS.read(call.query))
+    asked = CostQuery(call.own_range(), _BY.read(call.query), call.own_zone, _PARTS.read(call.query))
     return await call.read(cost_of, asked)
 
 
-@routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (params.WINDOW,))
-async def flags(call: ByKey) -> activity.Integrity:
-    return await call.read(activity.integrity, call.current_window())
-
-
-@routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (params.SINCE, *params.PAGE))
+@routes(f"GET {_V3}/integrity/recent", "The flags themselves, newest first.", (params.SINCE, *params.PAGE))
 async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
     from_us = call.time("from", call.own_zone)
     if from_us is None:
@@ -124,7 +111,7 @@ async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
 _PEERS = "The caller's completion rate beside the team's."
 
 
-@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*params.FROM_TO, params.TZ))
+@routes(f"GET {_V3}/peer-comparison", _PEERS, (*params.FROM_TO, params.TZ))
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
     zone, now_us = call.asked_tz(call.own_zone), call.service.now_us()
@@ -185,7 +172,7 @@ class TaskTimesShown(activity.TaskTimes, frozen=True):
 def _ranged(
     path: str, query: Callable[[Reader, Scope, Window, int, int], Sequence[object]], about: str, row: Any
 ) -> None:
-    @routes(f"GET /v1/score_v3/{path}", about, (*params.RANGE, *params.PAGE), answers=Listed[row])
+    @routes(f"GET {_V3}/{path}", about, (*params.RANGE, *params.PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
         window, echo = call.asked_range()
         return Listed(echo, await call.read(query, window, *call.page()))
@@ -196,14 +183,14 @@ _ranged("prompts/top", skill.top_prompts, "The best prompts.", skill.TopPrompt)
 _ranged("model-task", activity.model_task, "Models per kind of task.", activity.ModelTask)
 
 
-@routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*params.RANGE, *params.PAGE))
+@routes(f"GET {_V3}/task-time", "Active time per sub-session.", (*params.RANGE, *params.PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
     window, echo = call.asked_range()
     found = await call.read(activity.task_time, window, *call.page())
     return TaskTimesShown(**msgspec.structs.asdict(found), range=echo)
 
 
-@routes("GET /v1/score_v3/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")
+@routes(f"GET {_V3}/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")
 async def today(call: ByKey) -> activity.TodaySummary:
     service, zone = call.service, call.asked_zone()
     day = call.asked_day() or times.local_date(service.now_us(), zone)
@@ -229,7 +216,9 @@ class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
 
 @routes("POST /v1/insights/report/generate", _INSIGHTS, _RANGE, listeners="both", body_required=False)
 async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
-    window = call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to)
+    is_told = body.from_time is not None or body.to is not None
+    asked = call.asking({"from": body.from_time, "to": body.to}) if is_told else call
+    window = asked.from_and_to(call.own_zone, DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * times.US_PER_DAY:
         raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
     return await call.read(insights_of, window, call.own_zone, call.language())

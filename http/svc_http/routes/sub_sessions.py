@@ -14,16 +14,16 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.event import Scope, Unavailable
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions import sub_session as said
-from aggregates.times import US_PER_DAY, Window, iso
-from projections.explain.explain import Explanation, explanation
-from projections.reader import Reader
+from aggregates.times import US_PER_DAY, iso
+from projections.explain.explain import explanation
 from projections.sub_sessions import listing
-from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
+from projections.sub_sessions.detail import prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, SubSession, TurnPlace
 from projections.sub_sessions.rows import find, resolve
-from projections.sub_sessions.turns import GoalTurns, goal_turns
+from projections.sub_sessions.turns import goal_turns
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
+from svc_http.params import IN_WINDOW, PAGED
 from svc_http.ports import Standing
 from svc_http.routing import Plain, Routes, caller_of_api
 
@@ -35,34 +35,35 @@ _SESSIONS = (
     params.text_parameter("claude_session_id", "Another name of `agent_session_id`."),
 )
 _WINDOW_DAYS = params.clamped("window_days", 28, 90, "The last so many days")
-_REALTIME = (params.SINCE, *_SESSIONS, *params.PAGE)
-_LIVE = "Sub-sessions as they stand now, newest first."
+_NOT_YOURS = "no sub-session {} of yours"  # there is none of that id, or it is somebody else's
 log = structlog.get_logger()
 routes = Routes()
 
 
-@routes(f"GET {_V3}/insight/sessions", "Graded sub-sessions, newest first.", params.PAGE)
-async def graded(call: params.ByKey) -> list[SubSession]:
-    return await call.read(listing.rubric_items, *call.page())
+_BY_RANGE = params.Arguments((*params.FROM_TO, *params.PAGE), lambda call: (*call.page(), call.own_range()))
+_BY_RULES = params.Arguments((), lambda call: (call.service.settings.rules_version,))
+_SCORED = "The scored sub-sessions of a window, newest first."
+_FLOOR = "What fell below the substance floor, and why."
+_DETAIL = "One sub-session, under its present or a former id."
+_TURNS = "What was done in each of its turns, and its course."
+_PROMPTS, _SAME = "Its prompts, each with its own grade.", "The same under another name."
+
+routes.reads(f"{_V3}/insight/sessions", "Graded sub-sessions, newest first.", listing.rubric_items, PAGED)
+routes.reads(f"{_V3}/insight/rubric", "Graded sub-sessions of a range.", listing.rubric_items, _BY_RANGE)
+routes.reads(f"{_V3}/speed/sessions", _SCORED, listing.speed_rows, IN_WINDOW, PAGED)
+routes.reads(f"{_V3}/trivia", _FLOOR, listing.trivia, IN_WINDOW, PAGED)
+routes.reads(_ONE, _DETAIL, sub_session_detail, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/prompts", _PROMPTS, prompt_rows, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, prompt_rows, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/turns", _TURNS, goal_turns, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/explain", "Why it is what it is.", explanation, _BY_RULES, missing=_NOT_YOURS)
 
 
-@routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*params.FROM_TO, *params.PAGE))
-async def graded_in_range(call: params.ByKey) -> list[SubSession]:
-    return await call.read(listing.rubric_items, *call.page(), call.from_and_to(call.own_zone))
+_LIVE = "Sub-sessions as they stand now, newest first."
 
 
-def _of_window(path: str, query: Callable[[Reader, Scope, Window, int, int], object], about: str) -> None:
-    @routes(f"GET {_V3}/{path}", about, (params.WINDOW, *params.PAGE), answers=query)
-    async def handler(call: params.ByKey) -> object:
-        return await call.read(query, call.current_window(), *call.page())
-
-
-_of_window("speed/sessions", listing.speed_rows, "The scored sub-sessions of a window, newest first.")
-_of_window("trivia", listing.trivia, "What fell below the substance floor, and why.")
-
-
-@routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, _REALTIME, listeners="both")
-async def realtime(call: params.ByKey) -> list[listing.SubSession]:
+@routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, (params.SINCE, *_SESSIONS, *params.PAGE), listeners="both")
+async def realtime(call: params.ByKey) -> list[SubSession]:
     session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
     return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
 
@@ -78,38 +79,11 @@ class EditBody(msgspec.Struct):
     summary: Annotated[str, msgspec.Meta(max_length=240)] | None = None
 
 
-@routes(f"GET {_ONE}", "One sub-session, under its present or a former id.")
-async def detail(call: params.ByKey, sub_session_id: UUID) -> SubSessionDetail:
-    return found(await call.read(sub_session_detail, sub_session_id), _missing(sub_session_id))
-
-
-@routes(f"GET {_ONE}/prompts", "Its prompts, each with its own grade.", params.PAGE)
-@routes(f"GET {_V3}/sessions/<sub_session_id>/prompts", "The same under another name.", params.PAGE)
-async def prompts(call: params.ByKey, sub_session_id: UUID) -> list[PromptRow]:
-    return found(await call.read(prompt_rows, sub_session_id, *call.page()), _missing(sub_session_id))
-
-
-@routes(f"GET {_ONE}/turns", "What was done in each of its turns, and its course.", params.PAGE)
-async def turns(call: params.ByKey, sub_session_id: UUID) -> GoalTurns:
-    return found(await call.read(goal_turns, sub_session_id, *call.page()), _missing(sub_session_id))
-
-
-@routes(f"GET {_ONE}/explain", "Why it is what it is.")
-async def explain(call: params.ByKey, sub_session_id: UUID) -> Explanation:
-    rules_version = call.service.settings.rules_version
-    return found(await call.read(explanation, sub_session_id, rules_version), _missing(sub_session_id))
-
-
-def _missing(sub_session_id: UUID) -> str:
-    """There is none of that id, or it is somebody else's."""
-    return f"no sub-session {sub_session_id} of yours"
-
-
 @routes(f"PATCH {_ONE}", "Name a sub-session.")
 async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> SubSession:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
-    turn_id = found(await call.read(resolve, sub_session_id), _missing(sub_session_id))
+    turn_id = found(await call.read(resolve, sub_session_id), _NOT_YOURS.format(sub_session_id))
     command = said.EditTitle(**asdict(call.scope), turn_id=turn_id, title=body.title, summary=body.summary)
     accepted(await call.service.send(command))
     row = await call.read(find, sub_session_id)
