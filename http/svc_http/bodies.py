@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
+from urllib.parse import parse_qs
 
 import msgspec
 import trio
@@ -18,6 +19,7 @@ from aggregates.event import Reason, Refused
 from svc_http.ports import CpuTime, beside
 
 T = TypeVar("T")
+Form = Mapping[str, str]
 
 RETRY_AFTER_SECONDS = 5  # what a full mailbox or an unwritable store asks a client to wait; the contract's figure
 FRAME_BYTES_MAX = 4 * 1024 * 1024  # a body as sent, and again as unpacked; the contract's figure for the prompt routes
@@ -28,6 +30,8 @@ SMALL_BYTES_MAX = 64 * 1024  # of each body, uncounted and at its own pace: capt
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
 GZIP_STREAMS_MAX = 16  # what follows one is copied for the next, so many small ones would cost time without end
 AT_ONCE_MAX = 8  # POST requests of one developer that are worked at together; further ones wait in line
+FORM_BYTES_MAX = 256 * 1024  # a form of a page holds names, dates and at most one prompt
+FORM_FIELDS_MAX = 32
 BODY_SECONDS_MAX = 60.0  # how long a body may take to arrive
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
@@ -144,6 +148,18 @@ class Body:
             return await beside(self.cpu, len(sent.data), of_sent)
         with self.cpu:
             return of_sent()
+
+    async def form(self) -> Form:
+        """The fields of a form. Raises `HttpError`: 415, 413 or 400."""
+        check_content_type(self._request, "application/x-www-form-urlencoded")
+        data = (await self.sent(FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
+        try:
+            fields = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX, errors="strict")
+        except ValueError as error:
+            raise HttpError(400, "the form cannot be read; load the page again") from error
+        if any("\0" in text for texts in fields.values() for text in texts):
+            raise HttpError(400, "the form holds a NUL character; send the text without it")
+        return {name: texts[-1] for name, texts in fields.items()}
 
     async def sent(self, bytes_max: int) -> Sent:
         """As it was sent, and no more than the bound of it. Raises `HttpError`."""

@@ -72,7 +72,8 @@ class Route(msgspec.Struct, frozen=True):
 class Routes(list[Route]):
     """The routes of one family, each entered by the decorator of its `async def (call, …)`; None is answered as 204."""
 
-    # An argument `body` is the body, decoded; the others are ids of the path. Types are told by the annotations.
+    # An argument `body` is the body, decoded, and `form` one of a page; the others are ids of the path. Types are told
+    # by the annotations.
 
     def __init__(self, listeners: _Listeners = "api") -> None:
         super().__init__()
@@ -121,6 +122,8 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
             values: dict[str, Any] = await path_ids(call, takes, ids)
             if "body" in takes:
                 values["body"] = await call.body.json(route.body, b"" if route.body_required else b"{}")
+            if "form" in takes:
+                values["form"] = await call.body.form()
             answer = await route.handler(call, **values)
         except HttpError as error:
             if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":

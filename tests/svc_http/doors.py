@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from svc_http.app import api_routes, intake_routes, page_routes
-from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
-from svc_http.pages.door import FORM_BYTES_MAX, ByOperator, BySignIn
+from svc_http.bodies import EXPORT_BYTES_MAX, FORM_BYTES_MAX, FRAME_BYTES_MAX
+from svc_http.pages.door import ByOperator, BySignIn
 from svc_http.params import ByKey, BySecret, Call
 from svc_http.routing import Route
 from svc_http.tools import BODY_BYTES_MAX, PATH, new_routes
@@ -97,8 +97,7 @@ def all_doors() -> Iterator[Door]:
 def _body_bytes_max(listener: str, route: Route) -> int:
     if route.method == "GET":
         return 0
-    source = inspect.getsource(route.handler)
     if listener == "page":
-        return FORM_BYTES_MAX if "form()" in source or "form_of(" in source else 0
-    reads = "body" in route.handler.__annotations__ or ".body.json(" in source
+        return FORM_BYTES_MAX if "form" in route.handler.__annotations__ else 0
+    reads = "body" in route.handler.__annotations__ or ".body.json(" in inspect.getsource(route.handler)
     return OWN_BYTES.get(route.path, FRAME_BYTES_MAX if reads else 0)

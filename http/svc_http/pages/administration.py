@@ -17,9 +17,9 @@ from aggregates.people import acts
 from aggregates.people import directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
-from svc_http.bodies import HttpError, found
+from svc_http.bodies import Form, HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, form_of, is_sent_again, operator_text
+from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, is_sent_again, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
 from svc_http.params import SHOWN_CHARACTERS, integer
@@ -102,8 +102,8 @@ def _looked_after(call: ByOperator, kind: type[_R], id_: UUID | None, missing: s
     return there
 
 
-def _own_organization(call: ByOperator, fields: Mapping[str, str]) -> UUID:
-    wanted = _id_sent(fields.get("organization", ""))
+def _own_organization(call: ByOperator, form: Form) -> UUID:
+    wanted = _id_sent(form.get("organization", ""))
     if call.organization_id not in (None, wanted):
         raise HttpError(404, "no such organization here")
     return wanted
@@ -128,10 +128,9 @@ async def _done(
 
 
 @routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
-async def invite(call: ByOperator) -> Response:
-    fields = await form_of(call)
-    scope = Scope(_own_organization(call, fields), uuid.uuid4())
-    role, name = chosen("role", fields.get("role", ""), ROLES), fields.get("name", "").strip()
+async def invite(call: ByOperator, form: Form) -> Response:
+    scope = Scope(_own_organization(call, form), uuid.uuid4())
+    role, name = chosen("role", form.get("role", ""), ROLES), form.get("name", "").strip()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     directory = call.service.directory
     inside = [each for each in directory.all(records.Membership) if each.organization_id == scope.organization_id]
@@ -148,11 +147,11 @@ async def invite(call: ByOperator) -> Response:
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
-async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
+async def offer_link(call: ByOperator, form: Form, membership_id: UUID) -> Response:
     member, directory = _looked_after(call, records.Membership, membership_id), call.service.directory
     scope, name = member.scope, directory.name_of(member.developer_id) or ""
     links = sum(each.scope == scope for each in directory.all(records.Link))
-    if is_sent_again(await form_of(call), links):
+    if is_sent_again(form, links):
         return await _done(call, "link-made", member)
     if not await may_let_in(call.service, call.by, scope.developer_id):
         raise HttpError(409, SAID.refused["has-begun"].format(name=name[:SHOWN_CHARACTERS]))
@@ -170,8 +169,8 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
-async def set_role(call: ByOperator, membership_id: UUID) -> Response:
-    role = chosen("role", (await form_of(call)).get("role", ""), ROLES)
+async def set_role(call: ByOperator, form: Form, membership_id: UUID) -> Response:
+    role = chosen("role", form.get("role", ""), ROLES)
     member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "role-set", member, acts.ChangeMembership(membership_id=member.id, role=role))
 
@@ -206,16 +205,15 @@ async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
 
 
 @routes("POST /administration/teams", "Form a team.")
-async def form_team(call: ByOperator) -> Response:
-    fields = await form_of(call)
-    house, name = _own_organization(call, fields), fields.get("name", "").strip()
+async def form_team(call: ByOperator, form: Form) -> Response:
+    house, name = _own_organization(call, form), form.get("name", "").strip()
     return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
 
 
 @routes("POST /administration/teams/<team_id>/add", "Put a member into a team.")
-async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
+async def add_to_team(call: ByOperator, form: Form, team_id: UUID) -> Response:
     _looked_after(call, records.Team, team_id)
-    member = _looked_after(call, records.Membership, _id_sent((await form_of(call)).get("member", "")))
+    member = _looked_after(call, records.Membership, _id_sent(form.get("member", "")))
     stay = acts.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, "put-in", member, stay)
 

@@ -6,7 +6,7 @@ for 127.0.0.1, whatever their port, so a change is taken only from a page of thi
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,7 @@ from aggregates.people.acts import PeopleAct
 from aggregates.people.directory import Developer, SignIn
 from aggregates.people.entry import ADDRESS, DEVELOPER, principal, signed_in
 from aggregates.times import zone_named
-from svc_http.bodies import Body, HttpError, accepted, check_content_type
+from svc_http.bodies import Body, Form, HttpError, accepted
 from svc_http.pages import period, rendering
 from svc_http.pages.words import SAID, local
 from svc_http.params import ByKey, Call
@@ -30,8 +30,6 @@ _W = TypeVar("_W", bound=str)
 COOKIE = "svc_session"
 COOKIE_BYTES = 32
 COOKIE_CHARACTERS_MAX = 64
-FORM_BYTES_MAX = 256 * 1024  # a form holds names, dates and at most one prompt
-FORM_FIELDS_MAX = 32
 SIGN_IN = "/sign-in"
 
 
@@ -147,24 +145,9 @@ def chosen(name: str, text: str, words: Collection[_W]) -> _W:
     raise HttpError(400, f"{name} must be one of {', '.join(words)}")
 
 
-def is_sent_again(fields: Mapping[str, str], made: int) -> bool:
+def is_sent_again(form: Form, made: int) -> bool:
     """Whether a form was made before the newest of these, as one is that a browser sends anew with its page."""
-    return fields.get("after", str(made)) != str(made)
-
-
-async def form_of(call: Call) -> dict[str, str]:
-    """The fields of the form that was sent. Raises `HttpError`: 415 or 400."""
-    check_content_type(call.request, "application/x-www-form-urlencoded")
-    data = (await call.body.sent(FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
-    try:
-        fields = parse_qs(
-            data.decode(), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX, encoding="utf-8", errors="strict"
-        )
-    except ValueError as error:
-        raise HttpError(400, "the form cannot be read; load the page again") from error
-    if any("\0" in text for texts in fields.values() for text in texts):
-        raise HttpError(400, "the form holds a NUL character; send the text without it")
-    return {name: texts[-1] for name, texts in fields.items()}
+    return form.get("after", str(made)) != str(made)
 
 
 def cookie_name(request: Request) -> str:

@@ -19,9 +19,9 @@ from projections.sub_sessions.detail import FileShown, sub_session_detail
 from projections.sub_sessions.rows import find
 from projections.sub_sessions.search import patterns
 from projections.sub_sessions.turns import GoalTurn, GoalTurns, ToolCall, goal_turns
-from svc_http.bodies import HttpError, found
+from svc_http.bodies import Form, HttpError, found
 from svc_http.pages import charts, rendering
-from svc_http.pages.door import BySignIn, form_of
+from svc_http.pages.door import BySignIn
 from svc_http.pages.goals import FILTERS, SEARCH, LinkTo, carried, link_of, looked_for
 from svc_http.pages.markdown import TEXT_CHARACTERS_MAX, Shown, excerpt, rendered
 from svc_http.pages.period import period_of
@@ -265,16 +265,14 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
 
 
 @routes("POST /goals/<goal_id>/back", "Take a word back: what was judged counts again.")
-async def take_back(call: BySignIn, goal_id: UUID) -> Response:
-    field = (await form_of(call)).get("field", "")
-    said = await override(call, OverrideBody(field, "clear"), str(goal_id))
+async def take_back(call: BySignIn, form: Form, goal_id: UUID) -> Response:
+    said = await override(call, OverrideBody(form.get("field", ""), "clear"), str(goal_id))
     return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{said.sub_session_id}")(said="back"))
 
 
 @routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
-async def take_word(call: BySignIn, goal_id: UUID) -> Response:
-    fields = await form_of(call)
-    word, body = _body(fields)
+async def take_word(call: BySignIn, form: Form, goal_id: UUID) -> Response:
+    word, body = _body(form)
     _, command = await command_of(call, body, str(goal_id))
     said = await override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.

@@ -11,9 +11,9 @@ from projections.sub_sessions.goals import goals
 from projections.sub_sessions.projects import projects_of
 from projections.sub_sessions.rows import GoalOutcome
 from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
-from svc_http.bodies import HttpError
+from svc_http.bodies import Form, HttpError
 from svc_http.pages import rendering
-from svc_http.pages.door import BySignIn, form_of
+from svc_http.pages.door import BySignIn
 from svc_http.pages.period import NAMES, period_of
 from svc_http.pages.words import KINDS, SAID, STATES
 from svc_http.params import Query
@@ -37,9 +37,9 @@ async def list_goals(call: BySignIn) -> Response:
 
 
 @routes("POST /goals/search", "Goals in which some words were said.")
-async def find_goals(call: BySignIn) -> Response:
+async def find_goals(call: BySignIn, form: Form) -> Response:
     """What was found has an address, which narrows the list and names the search; so one comes back to it."""
-    words = (await form_of(call)).get("words", "").strip()
+    words = form.get("words", "").strip()
     if not words:
         return rendering.redirect(link_of(carried(call.query))())
     if len(words) > WORDS_CHARACTERS_MAX:

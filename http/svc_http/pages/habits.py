@@ -16,8 +16,9 @@ from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, Decided, pays
 from aggregates.times import US_PER_DAY, Window, calendar_windows, parse_instant
 from projections.reader import Reader
 from projections.scores import skill
+from svc_http.bodies import Form
 from svc_http.pages import charts
-from svc_http.pages.door import BySignIn, form_of
+from svc_http.pages.door import BySignIn
 from svc_http.pages.period import period_of
 from svc_http.pages.words import percent
 from svc_http.ports import beside
@@ -82,8 +83,8 @@ def _by_week(name: BooleanName, weeks: Sequence[skill.HabitCounts]) -> Markup:
 
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
-async def grade(call: BySignIn) -> Response:
-    text, found = (await form_of(call)).get("prompt", ""), None
+async def grade(call: BySignIn, form: Form) -> Response:
+    text, found = form.get("prompt", ""), None
     is_long = len(text.encode()) > prompt_grade.GRADED_BYTES_MAX
     if text.strip() and not is_long:
         found = await beside(call.body.cpu, len(text), partial(prompt_grade.grade_text, text))

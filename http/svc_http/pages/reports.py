@@ -15,9 +15,9 @@ from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
-from svc_http.bodies import HttpError, accepted, found
+from svc_http.bodies import Form, HttpError, accepted, found
 from svc_http.pages import charts, rendering
-from svc_http.pages.door import BySignIn, chosen, form_of
+from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.words import HABITS, SAID, day, local, rate_told
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.routes import reports as api
@@ -76,15 +76,14 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
 
 
 @routes("POST /reports", "Ask for a report.")
-async def ask_for(call: BySignIn) -> Response:
-    fields = await form_of(call)
-    period: Schedule = chosen("period", fields.get("period", ""), PERIODS)
+async def ask_for(call: BySignIn, form: Form) -> Response:
+    period: Schedule = chosen("period", form.get("period", ""), PERIODS)
     try:
-        started = await api.generate(call, api.GenerateBody(period=period, date=fields.get("date") or None))
+        started = await api.generate(call, api.GenerateBody(period=period, date=form.get("date") or None))
     except HttpError as error:
         if error.status != 400:
             raise
-        return await list_reports(call, fields)
+        return await list_reports(call, form)
     return rendering.redirect(f"/reports/{started.report_id}")
 
 
@@ -154,11 +153,10 @@ async def delete(call: BySignIn, report_id: UUID) -> Response:
 
 
 @routes("POST /reports/schedule", "Have reports made by themselves.")
-async def schedule(call: BySignIn) -> Response:
-    fields = await form_of(call)
-    wanted = tuple(each for each in PERIODS if each in fields)
+async def schedule(call: BySignIn, form: Form) -> Response:
+    wanted = tuple(each for each in PERIODS if each in form)
     offered = call.service.settings.channels
-    notices = tuple(each for each in offered if each in fields) if offered else None
+    notices = tuple(each for each in offered if each in form) if offered else None
     change = ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted, report_notices=notices)
     accepted(await call.service.administer(change))
     return rendering.redirect("/reports?said=saved")

@@ -20,9 +20,9 @@ from aggregates.times import INSTANT_MAX_US, Window, is_zone_name
 from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import ROWS_MAX, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
-from svc_http.bodies import HttpError, accepted
+from svc_http.bodies import Form, HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_sent_again, own_address
+from svc_http.pages.door import SIGN_IN, BySignIn, chosen, is_sent_again, own_address
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, zone_sent
@@ -141,11 +141,10 @@ async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
 
 
 @routes("POST /settings/keys", "Make a key, which is shown this once.")
-async def make_key(call: BySignIn) -> Response:
-    fields = await form_of(call)
-    if is_sent_again(fields, len(_own_keys(call))):
+async def make_key(call: BySignIn, form: Form) -> Response:
+    if is_sent_again(form, len(_own_keys(call))):
         return rendering.redirect("/settings?said=key-made")
-    label = fields.get("label", "").strip() or None
+    label = form.get("label", "").strip() or None
     key, issue = new_key(call.scope, name=label, came_by=root_of(call.service.directory, call.sign_in))
     await call.act(issue)
     return await settings(call, key)
@@ -208,11 +207,10 @@ async def sign_out_everywhere(call: BySignIn) -> Response:
 
 
 @routes("POST /settings/profile", "Set zone and language.")
-async def set_profile(call: BySignIn) -> Response:
-    fields = await form_of(call)
-    language = chosen("language", fields.get("language", ""), LANGUAGES)
+async def set_profile(call: BySignIn, form: Form) -> Response:
+    language = chosen("language", form.get("language", ""), LANGUAGES)
     try:
-        zone = zone_sent("timezone", fields.get("timezone", "").strip())
+        zone = zone_sent("timezone", form.get("timezone", "").strip())
     except HttpError as error:
         return await settings(call, wrong_zone=error.message)
     change = acts.ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)

@@ -15,7 +15,7 @@ from aggregates.people import entry
 from aggregates.people.acts import EndSignIn, LinkIdentity, OpenSignIn, UseLink
 from aggregates.people.directory import Developer, Identity, Link
 from aggregates.times import US_PER_SECOND
-from svc_http.bodies import HttpError, accepted
+from svc_http.bodies import Form, HttpError, accepted
 from svc_http.pages import door, rendering
 from svc_http.pages.words import SAID
 from svc_http.params import Call
@@ -34,9 +34,8 @@ async def sign_in_page(call: Call, to: str | None = None, wrong: str | None = No
 
 
 @routes(f"POST {door.SIGN_IN}", "Sign in with a key.")
-async def sign_in(call: Call) -> Response:
-    fields = await door.form_of(call)
-    key, to = fields.get("key", "").strip(), local_path(fields.get("next"))
+async def sign_in(call: Call, form: Form) -> Response:
+    key, to = form.get("key", "").strip(), local_path(form.get("next"))
     try:
         who = developer_of(call.service, key)
     except HttpError as error:
@@ -118,9 +117,8 @@ class Errand(NamedTuple):
 
 
 @routes(f"POST {door.SIGN_IN}/provider", "Go to the provider to sign in.")
-async def go(call: Call) -> Response:
-    fields = await door.form_of(call)
-    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), "", local_path(fields.get("next"))))
+async def go(call: Call, form: Form) -> Response:
+    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), "", local_path(form.get("next"))))
 
 
 @routes("POST /settings/provider", "Go to the provider to link one's account there.")
