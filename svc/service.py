@@ -278,17 +278,10 @@ def _views_at_hand() -> Iterator[None]:
 
 
 def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
-    same = "gateway_url anthropic_base_url dashboard_url environment capture_prompts capture_responses channels"
-    return ports.PublicSettings(
-        internal_secret=secret,
-        ingest_url=settings.ingest_url or "",
-        version=__version__,
-        api_hosts=frozenset(settings.api_hosts.lower().split()),
-        rules_version=RULES_VERSION,
-        catalog_refresh=settings.catalog_refresh,
-        access_log=settings.access_log,
-        **{name: getattr(settings, name) for name in same.split()},
-    )
+    same: dict[str, Any] = {name: getattr(settings, name, None) for name in ports.PublicSettings.__struct_fields__}
+    told = {"internal_secret": secret, "version": __version__, "rules_version": RULES_VERSION}
+    told |= {"ingest_url": settings.ingest_url or "", "api_hosts": frozenset(settings.api_hosts.lower().split())}
+    return ports.PublicSettings(**same | told)
 
 
 @asynccontextmanager

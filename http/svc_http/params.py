@@ -1,7 +1,7 @@
 """Requests and their parameters: how the description shows each, how it is read, and the 400 that names a wrong one."""
 
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, tzinfo
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, get_args
@@ -237,10 +237,7 @@ class Choice(Parameter, Generic[_C], frozen=True, kw_only=True):
     default: _C
 
     def read(self, query: Query) -> _C:
-        text = query.get(self.name, self.default)
-        if text not in self.words:
-            raise HttpError(400, f"{self.name} must be one of {', '.join(self.words)}, not {text[:SHOWN_CHARACTERS]!r}")
-        return text
+        return one_of(self.name, query.get(self.name, self.default), self.words)
 
 
 def clamped(name: str, default: int, most: int, about: str) -> Clamped:
@@ -257,13 +254,17 @@ def text_parameter(name: str, about: str) -> Parameter:
     return Parameter(name, {"type": "string"}, about)
 
 
-def one_of(query: Query, name: str, words: tuple[_C, ...]) -> _C | None:
-    """One of some words; None where it was not sent, or empty."""
-    text = query.get(name, "")
-    found = next((word for word in words if word == text), None)
-    if text and found is None:
-        raise HttpError(400, f"{name} must be one of {', '.join(words)}, not {text[:SHOWN_CHARACTERS]!r}")
-    return found
+def one_of(name: str, text: str, words: Collection[_C]) -> _C:
+    """Raises `HttpError` 400 for any other word."""
+    for word in words:
+        if word == text:
+            return word
+    raise HttpError(400, f"{name} must be one of {', '.join(words)}, not {text[:SHOWN_CHARACTERS]!r}")
+
+
+def any_of(query: Query, name: str, words: Collection[_C]) -> _C | None:
+    """None where it was not sent, or empty."""
+    return one_of(name, query[name], words) if query.get(name) else None
 
 
 def integer(query: Query, name: str, hint: str = "") -> int | None:

@@ -128,14 +128,9 @@ class Asked(NamedTuple):
         return Window(midnight_us(self.first, zone), local_day_bounds(self.last, zone).end_us)
 
 
-def day_of(of: date, this_year: int | None = None) -> str:
-    """As in 14 February 2026; without the year where it is this year."""
-    return f"{of.day} {of:%B}" if of.year == this_year else f"{of.day} {of:%B %Y}"
-
-
-def short_day_of(of: date, this_year: int | None = None) -> str:
-    """As in 14 Feb 2026; without the year where it is this year."""
-    return f"{of.day} {of:%b}" if of.year == this_year else f"{of.day} {of:%b %Y}"
+def day_of(of: date, this_year: int | None = None, month: str = "%B") -> str:
+    """As in 14 February 2026, or with %b in 14 Feb 2026; without the year where it is this year."""
+    return f"{of.day} {of:{month}}" if of.year == this_year else f"{of.day} {of:{month} %Y}"
 
 
 def asked_of(query: Mapping[str, str], today: date, oldest: date) -> Asked:

@@ -19,10 +19,10 @@ from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import Form, HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, chosen, is_sent_again, operator_text
+from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, is_sent_again, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
-from svc_http.params import SHOWN_CHARACTERS, integer
+from svc_http.params import SHOWN_CHARACTERS, integer, one_of
 from svc_http.ports import Status
 from svc_http.routes.people import audit_file, digest_of, new_link
 from svc_http.routing import Routes
@@ -130,7 +130,7 @@ async def _done(
 @routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
 async def invite(call: ByOperator, form: Form) -> Response:
     scope = Scope(_own_organization(call, form), uuid.uuid4())
-    role, name = chosen("role", form.get("role", ""), ROLES), form.get("name", "").strip()
+    role, name = one_of("role", form.get("role", ""), ROLES), form.get("name", "").strip()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     directory = call.service.directory
     inside = [each for each in directory.all(records.Membership) if each.organization_id == scope.organization_id]
@@ -170,7 +170,7 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, form: Form, membership_id: UUID) -> Response:
-    role = chosen("role", form.get("role", ""), ROLES)
+    role = one_of("role", form.get("role", ""), ROLES)
     member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "role-set", member, acts.ChangeMembership(membership_id=member.id, role=role))
 

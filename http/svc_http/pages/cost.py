@@ -13,10 +13,11 @@ from projections.cost import Cost, CostGroup, CostParts, CostQuery, costs, perio
 from projections.scores.throttle import personal_throttle
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
-from svc_http.pages.door import BySignIn, chosen
+from svc_http.pages.door import BySignIn
 from svc_http.pages.period import Drawn, drawn, period_of
 from svc_http.pages.rendering import cut
 from svc_http.pages.words import cost_told, usd
+from svc_http.params import one_of
 from svc_http.routing import Routes
 
 REQUESTS_MAX = 10_000  # the newest of the time, so that nobody waits for the page; the API looks at more
@@ -30,8 +31,8 @@ routes = Routes()
 @routes("GET /cost", "What the work cost, and the time lost.")
 async def cost(call: BySignIn) -> Response:
     window, asked = await period_of(call)
-    by = chosen("by", call.query.get("by", TABS[0]), TABS)
-    stack = chosen("stack", call.query.get("stack", STACKS[0]), STACKS)
+    by = one_of("by", call.query.get("by", TABS[0]), TABS)
+    stack = one_of("stack", call.query.get("stack", STACKS[0]), STACKS)
     zone, bars = call.own_zone, drawn(asked["period"], call.own_zone)
     asked_of_cost = CostQuery(window, bars.unit, zone, stack, dearest=0), CostQuery(window, by, zone)
     (in_time, told), lost = await call.read(
@@ -41,7 +42,7 @@ async def cost(call: BySignIn) -> Response:
         )
     )
     series = _series(in_time)
-    rows = _rows(in_each(in_time, bars, zone), bars, series)
+    rows = cost_rows(in_time, bars, zone, series)
     return await call.show(
         "cost.html",
         **asked,
@@ -53,7 +54,7 @@ async def cost(call: BySignIn) -> Response:
         series=series.names,
         rows=rows,
         unit=bars.unit,
-        chart=_chart(rows, series, bars),
+        chart=cost_chart(rows, bars, series.names),
         lost=lost,
     )
 
@@ -63,7 +64,7 @@ class Row(NamedTuple):
 
     label: str
     group: CostGroup | None
-    known_usd: Sequence[float]  # of each series
+    known_usd: Sequence[float]  # of each series, or of all in one
     query: str  # what asks for its goals
 
 
@@ -85,29 +86,25 @@ def _series(found: Cost) -> Series:
     return Series(shown, {key: min(place, SERIES_MAX) for place, key in enumerate(ranked)})
 
 
-def in_each(found: Cost, bars: Drawn, zone: tzinfo) -> list[CostGroup | None]:
-    """The sums of each part of a time; None where no goal began."""
-    groups = {group.key: group for group in found.groups}
-    return [groups.get(period_start(bars.unit, each.start_us, zone)) for each in bars.windows]
-
-
-def _rows(groups: Sequence[CostGroup | None], bars: Drawn, series: Series) -> list[Row]:
-    rows = []
-    for label, query, group in zip(bars.labels, bars.queries, groups, strict=True):
-        known_usd = [0.0] * len(series.names)
-        for part in () if group is None else group.parts:
-            known_usd[series.places[part.key]] += part.known_cost_usd or 0
+def cost_rows(found: Cost, bars: Drawn, zone: tzinfo, series: Series | None = None) -> list[Row]:
+    """The sums of each part of a time."""
+    groups, rows = {group.key: group for group in found.groups}, []
+    for label, query, window in zip(bars.labels, bars.queries, bars.windows, strict=True):
+        group = groups.get(period_start(bars.unit, window.start_us, zone))
+        known_usd = [0.0] * (1 if series is None else len(series.names))
+        for part in () if group is None else (group,) if series is None else group.parts:
+            known_usd[0 if series is None else series.places[part.key]] += part.known_cost_usd or 0
         rows.append(Row(label, group, known_usd, query))
     return rows
 
 
-def _chart(rows: Sequence[Row], series: Series, drawn: Drawn) -> Markup:
-    """What has a price; a hatched cap where some requests have none."""
+def cost_chart(rows: Sequence[Row], drawn: Drawn, series: Sequence[str] = ()) -> Markup:
+    """What has a price; a hatched cap where some requests have none. `series`: the names, where there are several."""
     bars = []
     for label, group, known_usd, query in rows:
-        said = [f"{usd(value)} {name}" for name, value in zip(series.names, known_usd, strict=True) if value]
+        said = [f"{usd(value)} {name}" for name, value in zip(series, known_usd, strict=False) if value]
         parts_told = f" ({', '.join(said)})" if said[1:] else ""
         about = f"{drawn.named(label)}: {cost_told(group) if group else usd(0)}{parts_told}"
-        parts = [(f"s{place}", value) for place, value in enumerate(known_usd)]
+        parts = [(f"s{place}" if series else "priced", value) for place, value in enumerate(known_usd)]
         bars.append(Bar(label, parts, about, bool(group and group.unpriced_requests), f"/goals?{query}&sort=cost"))
     return charts.bars(f"Cost by {drawn.unit}", bars, usd)

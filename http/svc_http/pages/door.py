@@ -4,8 +4,8 @@ A cookie holds a random text of which the log knows a digest. Other programs on 
 for 127.0.0.1, whatever their port, so a change is taken only from a page of this very server.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -26,7 +26,6 @@ from svc_http.ports import Service
 from svc_http.routes.people import digest_of
 from svc_http.routing import Route, address_of, body_of, is_own_origin, spend
 
-_W = TypeVar("_W", bound=str)
 COOKIE = "svc_session"
 COOKIE_BYTES = 32
 COOKIE_CHARACTERS_MAX = 64
@@ -135,14 +134,6 @@ OPERATOR_NAV = (  # address and name, in the order of the head of every page
     ("/administration/audit", "Audit log"),
 )
 OPERATOR_MENU = (("/", "Your own pages"),)
-
-
-def chosen(name: str, text: str, words: Collection[_W]) -> _W:
-    """Raises `HttpError` 400 for any other word."""
-    for word in words:
-        if word == text:
-            return word
-    raise HttpError(400, f"{name} must be one of {', '.join(words)}")
 
 
 def is_sent_again(form: Form, made: int) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -12,7 +12,7 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import next_habit
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import prompt_grade
-from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, Decided, pays
+from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.times import US_PER_DAY, Window, calendar_windows, parse_instant
 from projections.reader import Reader
 from projections.scores import skill
@@ -29,52 +29,34 @@ EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older wo
 routes = Routes()
 
 
-class _Found(NamedTuple):
-    skill: skill.Skill
-    weeks: Sequence[Window]  # the last ones of the time that have work, and those before them
-    by_week: Sequence[skill.HabitCounts]
-    best: skill.ShownHabits
-    missed: skill.ShownHabits
-    decided: Sequence[Decided]
-
-
-def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> _Found:
+def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> dict[str, Any]:
     found = skill.skill(reader, scope, "range", [window])
     newest_us = window.end_us - 1 if found.newest_at is None else parse_instant(found.newest_at)
     last_us = min(newest_us, window.end_us - 1)
-    weeks = calendar_windows("weekly", zone, last_us, WEEKS_SHOWN)
+    weeks = calendar_windows("weekly", zone, last_us, WEEKS_SHOWN)  # of the time that have work, and those before them
     recent = Window(max(window.start_us, last_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
-    return _Found(
-        found,
-        weeks,
-        [skill.habit_counts(reader, scope, each) for each in weeks],
-        skill.best_shown(reader, scope, recent),
-        skill.newest_missed(reader, scope, recent),
-        skill.decided_goals(reader, scope),
-    )
+    by_week = [skill.habit_counts(reader, scope, each) for each in weeks]
+    decided = skill.decided_goals(reader, scope)
+    return {
+        "found": found,
+        "next": next_habit(found.per_boolean, found.per_boolean_counts),
+        "habits": {each: _by_week(each, by_week) for each in BOOLEANS},
+        "best": skill.best_shown(reader, scope, recent),
+        "missed": skill.newest_missed(reader, scope, recent),
+        "weeks": weeks,
+        "last_us": min(weeks[-1].end_us, window.end_us) - 1,
+        "decided": sum(each.goals for each in decided),
+        "pays": pays(decided),
+        "pays_min": PAYS_MIN,
+        "usual_goals": USUAL_GOALS,
+    }
 
 
 @routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
     window, period = await period_of(call)
-    found = await call.read(_found, window, call.own_zone)
-    return await call.show(
-        "reflection/habits.html",
-        **period,
-        found=found.skill,
-        next=next_habit(found.skill.per_boolean, found.skill.per_boolean_counts),
-        habits={each: _by_week(each, found.by_week) for each in BOOLEANS},
-        best=found.best,
-        missed=found.missed,
-        weeks=found.weeks,
-        last_us=min(found.weeks[-1].end_us, window.end_us) - 1,
-        decided=sum(each.goals for each in found.decided),
-        pays=pays(found.decided),
-        pays_min=PAYS_MIN,
-        usual_goals=USUAL_GOALS,
-        text="",
-        grade=None,
-    )
+    shown = period | await call.read(_found, window, call.own_zone) | {"text": "", "grade": None}
+    return await call.show("reflection/habits.html", **shown)
 
 
 def _by_week(name: BooleanName, weeks: Sequence[skill.HabitCounts]) -> Markup:

@@ -1,8 +1,7 @@
 """The first page: the verdict, the next habit, what it cost, what is to be said, and what goes on."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -12,21 +11,21 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import next_habit
 from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window
-from projections.cost import Cost, CostGroup, CostQuery, cost
+from projections.cost import Cost, CostQuery, cost
 from projections.reader import Reader
 from projections.scores import skill
 from projections.scores.score import tally
-from projections.scores.throttle import ThrottleImpact, personal_throttle
-from projections.sub_sessions.goals import Goals, Wanted, goals
+from projections.scores.throttle import personal_throttle
+from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import unauthorized
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar
-from svc_http.pages.cost import REQUESTS_MAX, in_each
+from svc_http.pages.cost import REQUESTS_MAX, cost_chart, cost_rows
 from svc_http.pages.door import BySignIn, sign_in_of
 from svc_http.pages.period import Drawn, Period, drawn, period_of
 from svc_http.pages.rendering import rate
 from svc_http.pages.settings import questions, stays
-from svc_http.pages.words import cost_told, number, usd
+from svc_http.pages.words import number
 from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
@@ -35,53 +34,46 @@ LIVE_SHOWN = 10
 routes = Routes()
 
 
-class _Home(NamedTuple):
-    now: Tally
-    bars: list[Tally]
-    skill: skill.Skill
-    cost: Cost
-    cost_before: Cost | None
-    lost: ThrottleImpact | None  # None where failures are too many for one read
-    lost_before: ThrottleImpact | None
-    undecided: Goals
-    live: Goals
-
-
-def _home(reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: ZoneInfo, now_us: int) -> _Home:
+def _home(
+    reader: Reader, scope: Scope, period: Period, parts: Drawn, zone: ZoneInfo, now_us: int
+) -> tuple[Cost, Sequence[Tally], dict[str, Any]]:
+    """The cost, the rate of each part of the time, and all that the page shows."""
     window, before = period.window, period.before
     lost = personal_throttle(reader, scope, window, REQUESTS_MAX)
     # A part of the requests is no match for all of the time before, which would cost as much again.
     is_whole = lost is not None and not lost.is_partial
     going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
-    return _Home(
-        now=tally(reader, scope, window),
-        bars=[tally(reader, scope, each) for each in parts.windows],
-        skill=skill.skill(reader, scope, "range", [window]),
-        cost=cost(reader, scope, CostQuery(window, parts.unit, zone, dearest=0)),
-        cost_before=None if before is None else cost(reader, scope, CostQuery(before, "outcome", zone, dearest=0)),
-        lost=lost,
-        lost_before=personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
-        undecided=goals(reader, scope, Wanted(window=window, outcome="undecided"), UNDECIDED_SHOWN),
-        live=goals(reader, scope, going_on, LIVE_SHOWN),
-    )
+    spent = cost(reader, scope, CostQuery(window, parts.unit, zone, dearest=0))
+    bars = [tally(reader, scope, each) for each in parts.windows]
+    found = {
+        "now": tally(reader, scope, window),
+        "bars": bars,
+        "skill": skill.skill(reader, scope, "range", [window]),
+        "cost": spent,
+        "cost_before": before and cost(reader, scope, CostQuery(before, "outcome", zone, dearest=0)),
+        "lost": lost,  # None where failures are too many for one read
+        "lost_before": personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
+        "undecided": goals(reader, scope, Wanted(window=window, outcome="undecided"), UNDECIDED_SHOWN),
+        "live": goals(reader, scope, going_on, LIVE_SHOWN),
+    }
+    return spent, bars, found
 
 
 @routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
     (_, asked), zone, now_us = await period_of(call), call.own_zone, call.service.now_us()
-    period: Period = asked["period"]
-    parts = drawn(period, zone)
-    found = await call.read(partial(_home, period=period, parts=parts, zone=zone, now_us=now_us))
-    spent = in_each(found.cost, parts, zone)
+    parts = drawn(asked["period"], zone)
+    spent, bars, found = await call.read(_home, asked["period"], parts, zone, now_us)
+    rows = cost_rows(spent, parts, zone)
     return await call.show(
         "home.html",
         **asked,
         found=found,
-        habit=next_habit(found.skill.per_boolean, found.skill.per_boolean_counts),
+        habit=next_habit(found["skill"].per_boolean, found["skill"].per_boolean_counts),
         drawn=parts,
-        spent=spent,
-        goals_chart=_goals_chart(found.bars, parts),
-        cost_chart=_cost_chart(spent, parts),
+        rows=rows,
+        goals_chart=_goals_chart(bars, parts),
+        cost_chart=cost_chart(rows, parts),
         questions=questions(call, at_home=True),
         this=call.sign_in.id,
         stays=stays(call),
@@ -99,16 +91,6 @@ def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
         for label, query, of in zip(parts.labels, parts.queries, tallies, strict=True)
     ]
     return charts.bars(f"Goals by {parts.unit}: reached, not reached, undecided", bars, number)
-
-
-def _cost_chart(groups: Sequence[CostGroup | None], parts: Drawn) -> Markup:
-    """What has a price; a hatched cap where some requests have none."""
-    bars = []
-    for label, query, of in zip(parts.labels, parts.queries, groups, strict=True):
-        about, priced = f"{parts.named(label)}: {cost_told(of) if of else usd(0)}", (of and of.known_cost_usd) or 0
-        is_open = bool(of and of.unpriced_requests)
-        bars.append(Bar(label, (("priced", priced),), about, is_open, f"/goals?{query}&sort=cost"))
-    return charts.bars(f"Cost by {parts.unit}", bars, usd)
 
 
 @routes("GET /live", "What changes, as server-sent events.")

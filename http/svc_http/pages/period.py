@@ -27,7 +27,7 @@ from aggregates.times import (
 from projections.reader import Reader
 from projections.scores.score import first_and_last
 from svc_http.params import ByKey, Query
-from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, short_day_of, told_as
+from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, told_as
 
 BARS_MAX = 60
 NAMES = ("days", "from", "to")  # the parameters of an address that say it
@@ -181,4 +181,4 @@ def _label(unit: Unit, start: date, this_year: int) -> str:
         return f"{start.year}"
     if unit == "month":
         return f"{start:%b}" if start.year == this_year else f"{start:%b %Y}"
-    return short_day_of(start, this_year)
+    return day_of(start, this_year, "%b")

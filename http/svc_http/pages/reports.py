@@ -17,9 +17,9 @@ from projections.facts import reports as rows
 from projections.facts.reports import Meta
 from svc_http.bodies import Form, HttpError, accepted, found
 from svc_http.pages import charts, rendering
-from svc_http.pages.door import BySignIn, chosen
+from svc_http.pages.door import BySignIn
 from svc_http.pages.words import HABITS, SAID, day, local, rate_told
-from svc_http.params import OFFSET_MAX, integer
+from svc_http.params import OFFSET_MAX, integer, one_of
 from svc_http.routes import reports as api
 from svc_http.routing import Routes
 
@@ -77,7 +77,7 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
 
 @routes("POST /reports", "Ask for a report.")
 async def ask_for(call: BySignIn, form: Form) -> Response:
-    period: Schedule = chosen("period", form.get("period", ""), PERIODS)
+    period: Schedule = one_of("period", form.get("period", ""), PERIODS)
     try:
         started = await api.generate(call, api.GenerateBody(period=period, date=form.get("date") or None))
     except HttpError as error:

@@ -22,10 +22,10 @@ from projections.sub_sessions.goals import ROWS_MAX, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import Form, HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, chosen, is_sent_again, own_address
+from svc_http.pages.door import SIGN_IN, BySignIn, is_sent_again, own_address
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS, LANGUAGES
-from svc_http.params import Call, zone_sent
+from svc_http.params import Call, one_of, zone_sent
 from svc_http.records import Arrival
 from svc_http.routes.people import new_key
 from svc_http.routing import Routes
@@ -208,7 +208,7 @@ async def sign_out_everywhere(call: BySignIn) -> Response:
 
 @routes("POST /settings/profile", "Set zone and language.")
 async def set_profile(call: BySignIn, form: Form) -> Response:
-    language = chosen("language", form.get("language", ""), LANGUAGES)
+    language = one_of("language", form.get("language", ""), LANGUAGES)
     try:
         zone = zone_sent("timezone", form.get("timezone", "").strip())
     except HttpError as error:

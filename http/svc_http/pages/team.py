@@ -19,7 +19,7 @@ from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn
 from svc_http.pages.period import EVER, Period, period_of
 from svc_http.pages.words import STATES, counted, number
-from svc_http.records import Asked, short_day_of, told_as
+from svc_http.records import Asked, day_of, told_as
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
 from svc_http.routing import Routes, path_id
 
@@ -69,7 +69,8 @@ async def _of_team(call: BySignIn, chosen: records.Team, times: Sequence[Window]
     cost = await spent_by_team(call, chosen, times, zone)
     members = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
     present = {each.developer_id for each in members if each.active}
-    labels = [short_day_of(each.week_start, local_date(call.service.now_us(), zone).year) for each in trend.weeks]
+    this_year = local_date(call.service.now_us(), zone).year
+    labels = [day_of(each.week_start, this_year, "%b") for each in trend.weeks]
     return {
         "present": present,
         "members": [each for each in cost.members if each.developer_id in present or each.request_count != 0],

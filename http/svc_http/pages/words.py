@@ -12,7 +12,7 @@ import msgspec
 
 from aggregates.judging.prompt import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
-from svc_http.records import day_of, short_day_of
+from svc_http.records import day_of
 
 if TYPE_CHECKING:
     from aggregates.scores.grades import Interval
@@ -134,7 +134,7 @@ def date(text: str | None, this_year: int | None = None) -> str:
 
 def short_day(at: int | str, zone: tzinfo, this_year: int | None = None) -> str:
     """As in 14 Feb 2026."""
-    return short_day_of(local(at, zone), this_year)
+    return day_of(local(at, zone), this_year, "%b")
 
 
 def moment(at: int | str | None, zone: tzinfo, this_year: int | None = None) -> str:

@@ -48,11 +48,11 @@ def wanted(query: params.Query, window: Window) -> Wanted:
     """Which goals the query asks for, and in which order."""
     return Wanted(
         window=window,
-        outcome=params.one_of(query, "outcome", get_args(GoalOutcome)),
-        intent_class=params.one_of(query, "intent_class", INTENTS),
+        outcome=params.any_of(query, "outcome", get_args(GoalOutcome)),
+        intent_class=params.any_of(query, "intent_class", INTENTS),
         agent=query.get("agent") or None,
         project=query.get("project") or None,
-        overridden=params.one_of(query, "overridden", ("true", "false")) == "true",
+        overridden=params.any_of(query, "overridden", ("true", "false")) == "true",
         sort=_SORT.read(query),
         ascending=_ORDER.read(query) == "asc",
     )
