@@ -1,6 +1,5 @@
 """The two listeners and everything they serve; `tests/routes.txt` is the contract's list."""
 
-from collections.abc import Iterable
 from functools import cache, partial
 
 import msgspec
@@ -21,6 +20,7 @@ from svc_http.routing import Plain, Route, Routes, attach, by_credentials, calle
 _PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration, moved)
 _FAMILIES = (operations, capture, scores, teams, goals, sub_sessions, reports, people, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
+_DESCRIPTION = Routes()
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
@@ -30,8 +30,7 @@ def intake_routes() -> list[Route]:
 
 def api_routes() -> list[Route]:
     """The private listener's, the description of both among them."""
-    routes = [each for each in _ROUTES if each.listeners != "intake"]
-    return [*routes, *_description_routes(intake_routes(), routes)]
+    return [*(each for each in _ROUTES if each.listeners != "intake"), *_DESCRIPTION]
 
 
 def page_routes() -> list[Route]:
@@ -55,31 +54,31 @@ def build_api(service: Service) -> QuartTrio:
     return app
 
 
-def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes:
-    """The routes of both listeners, for programs and for people; these describe themselves, too."""
-    routes = Routes()
+# --- the description of all routes but those of pages, for programs and for people --------------------------------
 
-    @cache
-    def made(version: str, url: str) -> tuple[bytes, bytes]:
-        # Every type of every route is looked at when these are imported: no start and no command waits for that.
-        from svc_http.openapi import document, page
 
-        found = document({"intake": intake, "api": (*api, *routes)}, version, url)
-        return msgspec.json.encode(found), page(found).encode()
+@cache
+def _made(version: str, url: str) -> tuple[bytes, bytes]:
+    # Every type of every route is looked at when these are imported: no start and no command waits for that.
+    from svc_http.openapi import document, page
 
-    async def texts(call: Call) -> tuple[bytes, bytes]:
-        # It takes a tenth of a second, the first time.
-        settings = call.service.settings
-        return await beside(call.body.cpu, 0, partial(made, settings.version, settings.ingest_url))
+    found = document({"intake": intake_routes(), "api": api_routes()}, version, url)
+    return msgspec.json.encode(found), page(found).encode()
 
-    @routes("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
-    async def openapi(call: Call) -> TrioResponse:
-        text, _ = await texts(call)
-        return TrioResponse(text, 200, content_type="application/json")
 
-    @routes("GET /docs", "This document, for people.", answers=Plain("text/html", {"type": "string"}))
-    async def docs(call: Call) -> TrioResponse:
-        _, text = await texts(call)
-        return TrioResponse(text, 200, _PAGE_HEADERS, content_type="text/html; charset=utf-8")
+async def _description(call: Call) -> tuple[bytes, bytes]:
+    """It takes a tenth of a second, the first time."""
+    settings = call.service.settings
+    return await beside(call.body.cpu, 0, partial(_made, settings.version, settings.ingest_url))
 
-    return routes
+
+@_DESCRIPTION("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
+async def openapi(call: Call) -> TrioResponse:
+    text, _ = await _description(call)
+    return TrioResponse(text, 200, content_type="application/json")
+
+
+@_DESCRIPTION("GET /docs", "This document, for people.", answers=Plain("text/html", {"type": "string"}))
+async def docs(call: Call) -> TrioResponse:
+    _, text = await _description(call)
+    return TrioResponse(text, 200, _PAGE_HEADERS, content_type="text/html; charset=utf-8")

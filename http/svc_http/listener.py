@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator, Set
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from math import inf
@@ -172,22 +173,21 @@ class Listener(QuartTrio):
                 exchange.count(CLIENT_GONE)
 
 
+@dataclass(eq=False)
 class Exchange:
     """A request and its answer; an error waits until the body was received, else the client sees only a reset."""
 
-    def __init__(
-        self,
-        listener: Listener,
-        scope: typing.HTTPScope,
-        receive: typing.ASGIReceiveCallable,
-        send: typing.ASGISendCallable,
-        whole: CancelScope,
-    ) -> None:
-        self._listener, self._scope, self._whole = listener, scope, whole
-        self._receive, self._send = receive, send
+    _listener: Listener
+    _scope: typing.HTTPScope
+    _receive: typing.ASGIReceiveCallable
+    _send: typing.ASGISendCallable
+    _whole: CancelScope
+    _received_bytes: int = 0
+    _answering: bool = False
+    _ending: bool = False
+
+    def __post_init__(self) -> None:
         self._began = time.perf_counter()
-        self._received_bytes = 0
-        self._answering = self._ending = False
         self.arrived = Event()  # whether nothing more of the body is waited for
 
     async def receive(self) -> typing.ASGIReceiveEvent:

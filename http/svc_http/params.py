@@ -220,34 +220,29 @@ class Parameter(msgspec.Struct, frozen=True):
     place: Literal["query", "header"] = "query"
 
 
-class Clamped(Parameter, frozen=True, kw_only=True):
+class Clamped(Parameter, frozen=True):
     """An integer; one beyond the bounds counts as the bound."""
 
-    default: int
-    least: int
-    most: int
+    least: int = 1
+    most: int = 1
 
     def read(self, query: Query) -> int:
         value = integer(query, self.name)
-        return min(max(self.default if value is None else value, self.least), self.most)
+        return min(max(self.schema["default"] if value is None else value, self.least), self.most)
 
 
-class Choice(Parameter, Generic[_C], frozen=True, kw_only=True):
-    words: tuple[_C, ...]
-    default: _C
-
+class Choice(Parameter, Generic[_C], frozen=True):
     def read(self, query: Query) -> _C:
-        return one_of(self.name, query.get(self.name, self.default), self.words)
+        words: list[_C] = self.schema["enum"]
+        return one_of(self.name, query.get(self.name, self.schema["default"]), words)
 
 
 def clamped(name: str, default: int, most: int, about: str) -> Clamped:
-    about = f"{about}; clamped to 1-{most}."
-    return Clamped(name, {"type": "integer", "default": default}, about, default=default, least=1, most=most)
+    return Clamped(name, {"type": "integer", "default": default}, f"{about}; clamped to 1-{most}.", most=most)
 
 
 def choice(name: str, words: tuple[_C, ...], default: _C, about: str) -> Choice[_C]:
-    schema = {"type": "string", "enum": list(words), "default": default}
-    return Choice(name, schema, about, words=words, default=default)
+    return Choice(name, {"type": "string", "enum": list(words), "default": default}, about)
 
 
 def text_parameter(name: str, about: str) -> Parameter:
@@ -290,7 +285,7 @@ ASKED_WINDOW: Choice[times.AskedWindow] = choice("window", get_args(times.AskedW
 PERIOD: Choice[times.Period] = choice("period", get_args(times.Period), "day", "The length of one point.")
 LIMIT = clamped("limit", 50, LIMIT_MAX, "How many rows")
 _ABOUT = "How many rows to pass over; a negative one is 0."
-OFFSET = Clamped("offset", {"type": "integer", "default": 0}, _ABOUT, default=0, least=0, most=OFFSET_MAX)
+OFFSET = Clamped("offset", {"type": "integer", "default": 0}, _ABOUT, least=0, most=OFFSET_MAX)
 PAGE = (LIMIT, OFFSET)
 FROM_TO = (
     Parameter("from", _TIME, "The first moment; goes together with `to`. The last 28 days by default."),

@@ -15,7 +15,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import sign_in_stream
 from aggregates.people.acts import PeopleAct
-from aggregates.people.directory import Developer, SignIn
+from aggregates.people.directory import SignIn
 from aggregates.people.entry import ADDRESS, DEVELOPER, principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, Form, HttpError, accepted
@@ -37,11 +37,6 @@ class BySignIn(ByKey, frozen=True):
 
     sign_in: SignIn
 
-    @property
-    def developer(self) -> Developer:
-        assert self.profile is not None, "whoever is signed in is known"
-        return self.profile
-
     async def act(self, command: PeopleAct) -> None:
         """Change what is one's own. Raises `HttpError` with what was wrong."""
         accepted(await self.service.administer(command, self.scope.developer_id))
@@ -50,7 +45,7 @@ class BySignIn(ByKey, frozen=True):
         """A page in the developer's own frame."""
         teams = self.service.directory.teams_of(self.scope)
         menu = MENU if self.caller.role == "owner" else MENU[:1]
-        head = {"me": self.developer, "teams": teams, "nav": NAV, "menu": menu}
+        head = {"me": self.profile, "teams": teams, "nav": NAV, "menu": menu}
         return await _framed(self, name, status, head | values)
 
 
