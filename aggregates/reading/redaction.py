@@ -20,7 +20,7 @@ import msgspec
 from aggregates.event import Redacted
 
 _T = TypeVar("_T")
-_PASSES_MAX = 4  # taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one
+_PASSES_MAX = 4  # where secrets touch each other, a pass takes out the first, which lays bare the next
 _APART = "\n\x03\n"  # between texts that are looked through together: no secret reaches across it
 _DIGIT = re.compile("[0-9]")
 
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 def redact(text: str) -> Redacted:
-    """Takes secrets out of a text. Redacting the result again changes nothing and counts nothing."""
+    """Takes secrets out of a text. Redacting the result again changes nothing, but where more than four touch."""
     return redact_among((text,)).get(0) or Redacted(text, {})
 
 
