@@ -8,29 +8,36 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile
 
-from aggregates.reading.sentences import CHECK_KINDS, LISTS, patterns
+from aggregates.reading.sentences import CHECK_KINDS, HELD, LISTS, held, patterns
 
-_CLAUSES, _PARTS, _AT = re.compile(r"[.!?;](?=\s|$)|[\n。]"), re.compile(r"[a-z0-9]+"), re.compile(r"::|[#:]\d")
+_CLAUSES = re.compile(r"(?:[^.!?;\n。]++|[.!?;](?!\s|$))++")
+_PARTS, _AT = re.compile(r"[a-z0-9]+"), re.compile(r"::|[#:]\d")
 _SAID = patterns("checks")
 _KIND_OF = {word: kind for kind, words in CHECK_KINDS.items() for word in words}
 _PLAIN = ("test", "lint", "types", "build")  # what a check of everything covers
-_RUNS = ("sh ", "python", "node ", "ruby ", "perl ", "bun ", "run ", "./", ".sh", ".bash", ".bat", ".cmd", ".ps1")
 _NAMED_MAX, _WORDS_MAX, _HEAD_MAX = 8, 12, 4
+
+
+def _found(name: str, clause: str) -> Iterator[re.Match[str]]:
+    return _SAID[name].finditer(clause) if held(clause, name) else iter(())
 
 
 def named_checks(own: str) -> list[str]:
     """What clauses that speak of a check name: "the check is `sh fail.sh`", "verify with the e2e tests"."""
-    return list(dict.fromkeys(name for each in _CLAUSES.split(own.lower()) for name in _named(each)))[:_NAMED_MAX]
+    text = own.lower()
+    speaking = [word for word in HELD["a check"] if word in text]
+    told = (each for each in (_CLAUSES.findall(text) if speaking else ()) if any(map(each.__contains__, speaking)))
+    return list(dict.fromkeys(name for each in told for name in _named(each)))[:_NAMED_MAX]
 
 
 def _named(clause: str) -> Iterator[str]:
     """Scripts and commands; where it names none, a place or special kind; else a usual kind."""
-    places = [found[1] or found[2] for found in _SAID["a place"].finditer(clause)]
+    places = [found[1] or found[2] for found in _found("a place", clause)]
     if places or _SAID["a check"].search(clause):
-        lines = "&&".join(found[1] or found[0] for found in _SAID["a command"].finditer(clause))
-        scripts = _SAID["a script"].findall(clause) if any(map(clause.__contains__, _RUNS)) else []
+        lines = "&&".join(found[1] or found[0] for found in _found("a command", clause))
+        scripts = (found[1] for found in _found("a script", clause))
         names = [*scripts, *(name for line in lines.split("&&") for name in check_names(line.split()))]
-        special = [next(filter(None, found.groups())) for found in _SAID["special"].finditer(clause)]
+        special = [next(filter(None, found.groups())) for found in _found("special", clause)]
         names = names or [_KIND_OF.get(each, each) for each in (*places, *special)]
         yield from names or [kind for kind in _PLAIN if kind in _SAID and _SAID[kind].search(clause)]
 

@@ -10,14 +10,10 @@ import msgspec
 
 from aggregates.event import Span
 from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS
-from aggregates.reading.sentences import VERBS, patterns
+from aggregates.reading.sentences import VERBS, held, patterns
 
 _FENCES = ("```", "~~~", '"""')
 _PASTED = patterns("pasted")
-_JUDGED = (
-    *("rubric", "judge", "grade", "grading", "boolean", "evaluator", "instructions"),
-    *("_explicit", "_bounded", "_requested"),
-)
 _BEFORE_CHARS = 200  # so much of a sentence before the judge is named belongs to it
 _ORDERED = [*patterns("orders").values()]
 _ORDERS = tuple(zip(_ORDERED[::2], _ORDERED[1::2], strict=True))
@@ -61,7 +57,7 @@ def pasted_lines(text: str) -> str:
 
 def _without_orders(own: str) -> str:
     """The own lines with blanks for every sentence that tells the judge what to say of them: it has no say."""
-    if not _holds(own.lower(), _JUDGED):
+    if not held(own.lower(), "to the judge"):
         return own
     pieces: list[str] = []
     done = 0
@@ -102,11 +98,6 @@ def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], i
     return own, starts, pasted
 
 
-def _holds(text: str, words: tuple[str, ...]) -> bool:
-    """Whether any of these stands in a text. It costs a tenth of a search for what always holds one of them."""
-    return any(map(text.__contains__, words))
-
-
 # How a prompt opens, which the boundary judge asks for. Only the head of a person's own words is looked at.
 
 _LOOKED_CHARS = 400
@@ -116,10 +107,7 @@ _LONG_WORDS_MIN = 12
 _ASK_WORDS_MIN = 8
 _ADDS_WORDS_MAX = 25
 _END_CHARS = 24
-_BACK_WORDS = ("back", "ignore", "findings", "change", "one", "said", "again", "still", "same")
 _RUN_END_CHARS = 600  # what a run came to stands at its end
-_COMMENT_WORDS = ("review", "comment", "feedback", "copilot", "bugbot", "coderabbit", "bot")
-_TAKING_WORDS = ("myself", "manually", "hand", "mind", "forget", "up", "stopped", "not")
 _SHIP_WORDS_MAX = 15
 _OPENS = patterns("openings")
 
@@ -135,8 +123,8 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
     yes = _OPENS["accepts"].match(head)
     nobody = words > _OWN_WORDS_MIN and not _OPENS["speaks of somebody"].search(head)
     found = {
-        "names a new task": _OPENS["names a new task"].search(near),
-        "goes back": _holds(near, _BACK_WORDS) and _OPENS["goes back"].search(" ".join(near.split(None, 14)[:14])),
+        "names a new task": held(near, "names a new task") and _OPENS["names a new task"].search(near),
+        "goes back": held(near, "goes back") and _OPENS["goes back"].search(" ".join(near.split(None, 14)[:14])),
         "picks from a list": _OPENS["picks from a list"].match(head),
         "goes on after a yes": words > _LONG_WORDS_MIN
         and yes is not None
@@ -154,17 +142,17 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         ),
         "adds to what is there": words <= _ADDS_WORDS_MAX and _OPENS["adds"].search(said[-_END_CHARS:].lower()),
         "passes on a comment": words > _LONG_WORDS_MIN
-        and _holds(near, _COMMENT_WORDS)
+        and held(near, "passes on a comment")
         and _OPENS["passes on a comment"].search(near),
         "remarks like a reviewer": nobody and len(_OPENS["remark of a reviewer"].findall(head)) > 1,
         "asks to commit or merge": (0 < words < _SHIP_WORDS_MAX and _OPENS["asks to merge"].match(head))
         or ("commit" in head and _OPENS["asks to commit"].search(head)),
-        "names a step": _OPENS["digit"].search(head) and _OPENS["names a step"].search(head),
+        "names a step": held(head, "names a step") and _OPENS["names a step"].search(head),
         "speaks of the agent's work": "you" in head and _OPENS["speaks of the agent's work"].search(head),
         "wants or reports something": _OPENS["wants at once"].match(head) or _OPENS["wants or reports"].search(head),
         "leans on what was said": _OPENS["leans"].search(" ".join(first_words)) or _OPENS["leans at once"].match(head),
         "sets up the session": _OPENS["sets up the session"].match(text),
-        "takes it over": _holds(head, _TAKING_WORDS) and _OPENS["takes it over"].search(head),
+        "takes it over": held(head, "takes it over") and _OPENS["takes it over"].search(head),
         "opens with a template": _OPENS["opens with a template"].match(head),
     }
     return {name for name, holds in found.items() if holds}

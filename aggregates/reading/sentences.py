@@ -42,6 +42,12 @@ def patterns(group: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(whole) for name, whole in found.items()}
 
 
+def held(text: str, name: str) -> bool:
+    """Whether a text holds a word without which a pattern finds nothing."""
+    return any(map(text.__contains__, HELD[name]))
+
+
+HELD = {name: tuple(words.split("|")) for name, words in _PATTERNS["held"].items()}
 LISTS = {name: frozenset(words.split()) for name, words in _LEXICON.items() if isinstance(words, str)}
 FILLERS, VOCABULARY = LISTS["fillers"], LISTS["vocabulary"]
 HOLLOW = LISTS["hollow"] | FILLERS

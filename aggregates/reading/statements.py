@@ -4,7 +4,7 @@ Each is said in a clause or sentence, and only where nothing in it says otherwis
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
@@ -15,13 +15,15 @@ Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
 """Patterns, each asked only of a text that holds one of its words."""
 
 
-def sayings(group: str) -> Sayings:
-    return [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
+def sayings(group: str) -> tuple[Sayings, Sayings]:
+    """All of them, and those for a text of ASCII."""
+    found = [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
+    return found, [(tuple(filter(str.isascii, words)), pattern) for words, pattern in found]
 
 
-def asked_of(those: Sayings, text: str) -> Sayings:
+def asked_of(those: Sequence[Sayings], text: str) -> Sayings:
     """Those to be asked of parts of the text, with the words that stand in it, and any two words: fillers go there."""
-    asked = [each for each in those if any(map(text.__contains__, each[0]))]
+    asked = [each for each in those[text.isascii()] if any(map(text.__contains__, each[0]))]
     return [(tuple([word for word in words if " " in word or word in text]), pattern) for words, pattern in asked]
 
 
@@ -33,7 +35,8 @@ def told(asked: Sayings, text: str) -> Iterator[re.Match[str]]:
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
 
 _WORKS, _WORKS_NOT = sayings("it works"), sayings("it does not work")
-_SHORTLY, _SHORT_CHARS = [*_WORKS_NOT, *sayings("it does not work, shortly")], 120
+_SHORTLY = tuple([*some, *more] for some, more in zip(_WORKS_NOT, sayings("it does not work, shortly"), strict=True))
+_SHORT_CHARS = 120
 _SAYS, _WORD = patterns("success"), re.compile(r"[\w']+")
 _SAID_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _SAID_FIRST_CHARS, _FIRST_WORDS = 240, 2
@@ -54,9 +57,9 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     fails = asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
     works = asked_of(_WORKS, text) if len(own) <= _SAID_CHARS_MAX else []
     said: Literal["works", "fails"] | None = None
-    only_if = False
+    only_if, likens = False, "like" in text or "^^" in text or not text.isascii()
     for clause, end in _SAYS["clauses"].findall(text) if works or fails else ():
-        line = " ".join(_SAYS["like"].sub(" ", clause).split())
+        line = " ".join((_SAYS["like"].sub(" ", clause) if likens else clause).split())
         if said == "works" and _SAYS["but"].match(clause):
             said = None
         if _SAYS["another"].match(clause):
@@ -90,7 +93,7 @@ FailureKind = Literal["gives up", "fails", "may fail", "is untried"]
 LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
 _MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
 _FAILS = patterns("failure")
-_STATED: dict[FailureKind, Sayings] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
+_STATED: dict[FailureKind, Sequence[Sayings]] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
 _WEAK = frozenset({"may fail", "is untried"})  # do not stand where something else was said before
 _UNSAY = ("denials", "conditions")
 SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")

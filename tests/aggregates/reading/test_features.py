@@ -11,17 +11,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading import prompt_text, verdicts
+from aggregates.reading import verdicts
+from aggregates.reading.checks import _SAID
 from aggregates.reading.features import KNOWN_PAIRS, extract, find_references, known_pairs, phrase_cues, sentences_of
 from aggregates.reading.model import (
     SHIPPED,
     WRONG_BOOLEAN_POINTS,
     decide_labels,
 )
-from aggregates.reading.prompt_text import pasted_lines, split_pasted
+from aggregates.reading.prompt_text import _OPENS, pasted_lines, split_pasted
 from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
-from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
+from aggregates.reading.sentences import HELD, PHRASE_CUES, VOCABULARY, Cutter
 from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.stages import DIGESTER
@@ -97,21 +98,16 @@ def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
     assert Cutter(pattern).cut(text) == [pattern.findall(text)]
 
 
-SEARCHED_WHERE_A_WORD_STANDS = (
-    ("goes back", prompt_text._BACK_WORDS),
-    ("passes on a comment", prompt_text._COMMENT_WORDS),
-    ("takes it over", prompt_text._TAKING_WORDS),
-    ("asks to commit", ("commit",)),
-    ("speaks of the agent's work", ("you",)),
-)
+HELD_BY_PATTERN = [(each, HELD[name]) for some in (_OPENS, _SAID) for name, each in some.items() if name in HELD]
+HELD_BY_PATTERN += [(_OPENS["asks to commit"], ("commit",)), (_OPENS["speaks of the agent's work"], ("you",))]
 
 
 @given(st.data())
-def test_no_opening_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
+def test_nothing_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
     """What a pattern matches holds one of the words without which it is not searched."""
-    for name, words in SEARCHED_WHERE_A_WORD_STANDS:
-        text = data.draw(st.from_regex(prompt_text._OPENS[name], alphabet=st.characters(max_codepoint=127)))
-        assert any(word in text for word in words)
+    for pattern, words in HELD_BY_PATTERN:
+        text = data.draw(st.from_regex(pattern))
+        assert any(word in text for word in words), (pattern.pattern[:60], text)
 
 
 def test_references_are_counted_and_the_most_telling_is_placed() -> None:
