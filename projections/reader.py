@@ -17,7 +17,7 @@ from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
-SCHEMA_VERSION = 63  # counted up whenever a table or a body changes shape; the views are then built anew from the log
+SCHEMA_VERSION = 64  # counted up whenever a table or a body changes shape; the views are then built anew from the log
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from aggregates.event import Span
 from aggregates.ids import plain
 from aggregates.reading.readings import SHORT_WEIGHT, PromptReading, ResponseReading
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, BooleanVerdict, Evidence, Intent, Likely, Rubric
@@ -83,21 +84,33 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     how: str
     next: str  # the same for one who is to begin with it, as the end of a sentence
     rewrite: str  # how it is earned with a prompt's own sentence, `said`
-    nearest: str | None = None  # what a missed one was looked for; none where no words stand for it
 
 
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
-_WORK_ON_CHECKS = re.compile(r"(?s)\W*(?:fix|re(?:name|factor|move|write)|move|delete|clean)\b(?!.*\brun\b)")
-_UNSURE = "nobody can tell: what was found may be enough or not"
+_WORK_ON_CHECKS = r"(?!(?s:\W*(?:fix|re(?:name|factor|move|write)|move|delete|clean)\b(?!.*\brun\b)))"
+_SHOWN_BY: dict[str, re.Pattern[str]] = {  # what words that are quoted for a habit have to hold
+    "goal_explicit": re.compile(r"\s*\S+\s+\S+\s+\S"),
+    "verification_requested": re.compile(
+        rf"(?is){_WORK_ON_CHECKS}.*(?<![\w:/.`-])"
+        r"(?:(?:py|vi|unit|c)?tests?\b|testing|check|verif|validat|lint|confirm|coverage|pass\b)"
+    ),
+    "root_cause_oriented": re.compile(r"(?is).*\b(?:why|causes?|culprit|reason|(?:find|figure) out)\b"),
+    "plan_first": re.compile(r"(?is).*\b(?:plans?|steps?|phases?|design|spec)\b"),
+}
+_MAY_SHOW = {  # so much as one of these, wherever it stands, may show a habit that is judged as missed
+    "verification_requested": re.compile(r"(?i)test|verif|check(?!point)|lint|valid|ensure|make sure|\bpass"),
+    "root_cause_oriented": re.compile(r"(?i)\bwhy\b|cause|reason"),
+    "plan_first": re.compile(r"(?i)\bplan|\bsteps?\b|design"),
+}
+UNSURE = "nobody can tell: what was found may be enough or not"  # also where words may show what is judged as missed
 
 
 def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
     """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
 
-    `position`: of the fact whose words are `text`, None where they are gone. A span points at what earned the boolean,
-    or came nearest.
+    `position`: of the fact whose words are `text`, None where they are gone. A span points at what earned the boolean.
     """
     if rubric.intent is None:
         return {}
@@ -114,25 +127,31 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     found: dict[BooleanName, Evidence] = {}
     for each in rubric.booleans:
         name, span = each.name, spans[each.name]
-        if name == "verification_requested" and span and _WORK_ON_CHECKS.match(text[span.start : span.end].lower()):
-            span = None
-        if each.value is None:
-            found[name] = Evidence(_UNSURE, None if span is None else position, span)
-        elif each.value:
-            found[name] = Evidence(AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
-        elif (nearest := HABIT_WORDS[name].nearest) is None or (span is None and not shown.foreign):
-            found[name] = Evidence(HABIT_WORDS[name].missed)
-        elif span is None:
-            found[name] = Evidence("missed, as it was judged; words are searched in English only")
+        if each.value:
+            shows = _SHOWN_BY.get(name)
+            quoted = span if span and (shows is None or shows.match(text[span.start : span.end])) else None
+            found[name] = Evidence(AS_A_WHOLE if quoted is None else HABIT_WORDS[name].earned, position, quoted)
+        elif each.value is None or shown.foreign or _may_be_shown(name, span, text):
+            found[name] = Evidence(UNSURE)
         else:
-            found[name] = Evidence(f"no words of its own count as {nearest}; these come nearest", position, span)
+            found[name] = Evidence(HABIT_WORDS[name].missed)
     return found
 
 
+def _may_be_shown(name: BooleanName, span: Span | None, text: str) -> bool:
+    return name in _MAY_SHOW and (span is not None or _MAY_SHOW[name].search(text) is not None)
+
+
 def in_these_words(verdict: BooleanVerdict, found: Evidence, *, asked_back: bool = False) -> Likely:
-    """How likely it is, in words: surely only where words of the prompt bear it out, or the whole of it does."""
-    borne_out = found.span is not None if rests_on_words(verdict.name) else not asked_back
-    return verdict.likely if borne_out or verdict.value is not True else "likely"
+    """How likely it is, in words: surely only where words of the prompt bear it out."""
+    if verdict.value is not True or found.span is not None:
+        return verdict.likely
+    return "as likely as not" if asked_back and not rests_on_words(verdict.name) else "likely"
+
+
+def missed(verdict: BooleanVerdict, found: Evidence) -> bool:
+    """Whether it is surely missed: no words that may show it were found."""
+    return verdict.value is False and found.what != UNSURE
 
 
 def rests_on_words(name: BooleanName) -> bool:

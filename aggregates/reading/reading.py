@@ -4,7 +4,7 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
 from itertools import chain, islice
 
@@ -109,7 +109,7 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
         asks=_TELLS["offers"].search(end[-_OFFER_CHARS:]) is not None,
-        reports_done=any(told_done(text)),
+        reports_done=_tells_done(text),
         reports_failure=_TELLS["failed"].search(end) is not None,
         closes=_TELLS["closes"].search(end[-_CLOSE_CHARS:]) is not None,
         invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
@@ -118,21 +118,13 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
     )
 
 
-def told_done(text: str, chars: int = _END_CHARS) -> Iterator[Span]:
-    """The sentences of an answer's end that say that the work is done."""
-    cut_off, own = own_end(text)
+def _tells_done(text: str) -> bool:
+    """Whether a sentence of an answer's end says that the work is done."""
+    own = own_end(text)[1]
     end = len(own.rstrip())
-    for sentence in SAID_SENTENCE.finditer(own, max(0, end - max(chars, LOOKED_CHARS))):
-        if sentence.end() > end - chars and _TELLS["done"].search(_TELLS["told of"].split(sentence[0].lower(), 1)[0]):
-            yield Span(cut_off + sentence.start(), cut_off + sentence.end())
-
-
-def quoted_done(text: str) -> Span | None:
-    """Of its end what is no item of a list; else what says it of all the work, wherever it stands."""
-    whole = _TELLS["all is done"]
-    ends = (each for each in told_done(text) if not _TELLS["item"].match(text, text.rfind("\n", 0, each.start) + 1))
-    others = (each for each in told_done(text, len(text)) if whole.search(text[each.start : each.end].lower()))
-    return next(chain(ends, others), None)
+    sentences = SAID_SENTENCE.finditer(own, max(0, end - max(_END_CHARS, LOOKED_CHARS)))
+    ends = (each[0].lower() for each in sentences if each.end() > end - _END_CHARS)
+    return any(_TELLS["done"].search(_TELLS["told of"].split(each, 1)[0]) for each in ends)
 
 
 _CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"

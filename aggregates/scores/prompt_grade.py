@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from aggregates.event import Digester, Words, cut
-from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, in_these_words, judge_prompt, rubric_evidence
+from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, in_these_words, judge_prompt, missed, rubric_evidence
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.grades import Estimate, Interval, estimate, score_told
@@ -80,7 +80,8 @@ def _habit(
         nowhere = None, None, None, "it is not asked of what this most likely is"
         return GradedHabit(name, False, False, False, None, *nowhere, how)
     start, end = (None, None) if found.span is None else (found.span.start, found.span.end)
-    said = verdict.value is True, verdict.value is None, in_these_words(verdict, found)
+    earned = verdict.value is True
+    said = earned, not (earned or missed(verdict, found)), in_these_words(verdict, found)
     return GradedHabit(name, True, *said, cut(Words(text), found.span) or None, start, end, found.what, how)
 
 

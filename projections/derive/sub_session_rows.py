@@ -15,7 +15,16 @@ from aggregates.scores.grades import Estimate, Spread, estimate, spread
 from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import Overrides, SubSession
-from aggregates.turns.turn import FILES_MAX, UNKNOWN_MODEL, FileWork, ModelUsage, Turn, active_by_turns_us
+from aggregates.turns.turn import (
+    CHANGE,
+    COMMIT,
+    FILES_MAX,
+    UNKNOWN_MODEL,
+    FileWork,
+    ModelUsage,
+    Turn,
+    active_by_turns_us,
+)
 from projections.derive.sessions import prompt_id, text_of
 from projections.facts.rows import Row, insert
 from projections.reader import TextRef, json_array, owner, pack
@@ -232,10 +241,11 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     status: verdicts.JudgeStatus = next((status for status in order if status in statuses), "skipped")
     latest = next((each.standing.chances for each in reversed(prompts) if each.rubric.status == "ok"), ())
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
-    kinds, judged = [each.rubric.intent for each in prompts if each.rubric.status == "ok"], concluded.judged_intent
-    # Of a plan that a later prompt has carried out nobody can tell: it is a plan in 6 of 20.
-    carried_out = judged == "plan" and not verdicts.CHANGE_INTENTS.isdisjoint(kinds)
-    told = verdicts.kind_told(concluded.standing.chances, by_later=kinds[:1] != [judged] and not concluded.said.intent)
+    told, works = verdicts.kind_told(concluded.standing.chances), [each.turn.work for each in prompts]
+    # What was seen to be done has to agree with what was asked for.
+    changed = any({CHANGE, COMMIT} & {*work.marks} for work in works)
+    unseen = not all(work.observed for work in works)
+    agrees = changed == (concluded.intent in verdicts.CHANGE_INTENTS) or (unseen and not changed)
     return Detail(
         **{name: getattr(concluded, name) for name in _AS_CONCLUDED},
         first_title=text_of(first, "title"),
@@ -248,7 +258,7 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         latest_score=verdicts.expected_score(latest),
         judge_reason=reason if status == "unclassified" else None,
         estimate=estimate(concluded.standing.chances),
-        kind_told=None if carried_out and not concluded.said.intent else told,
+        kind_told=told if agrees or concluded.said.intent else None,
     )
 
 

@@ -10,8 +10,8 @@ import msgspec
 
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import CORRECTED, NOT_WORKING, REPORTED, STATED_FAILURE
-from aggregates.turns.turn import CHECK_OK, OTHER_OK, Turn, check_fails
+from aggregates.judging.outcome import CORRECTED, NOT_WORKING, STATED_FAILURE
+from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, neighbour, seen_in
 from projections.derive.sub_session_rows import PromptDetail
@@ -71,16 +71,8 @@ class SubSessionEvidence:
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
         quote = last_line(text) if pasted else one_line(text)
-        return EvidencePiece(what=self.said_of(what, turn), position=turn.position, quote=quote)
-
-    def said_of(self, what: str, turn: Turn) -> str:
-        """The phrase of a rule, as true of this very prompt."""
-        if turn is self.following:
-            return what.replace("the user", "the next prompt", 1)
-        if not {CHECK_OK, OTHER_OK} & {*turn.work.marks}:
-            return what
-        seen = "the last check did not pass" if check_fails(turn.work.marks) else "only a lesser check passed after it"
-        return what.replace("no check was seen to pass after it", seen)
+        said = what.replace("the user", "the next prompt", 1) if turn is self.following else what
+        return EvidencePiece(what=said, position=turn.position, quote=quote)
 
     def text(self, ref: TextRef | None) -> str | None:
         """One text; None where it was not captured, or has been forgotten."""
@@ -147,14 +139,11 @@ def last_line(text: str | None) -> str | None:
 
 
 def saying(text: str | None, what: str) -> str | None:
-    """Of an answer what says that it failed, else all of it; or what says that it is done, else nothing."""
-    from aggregates.reading.reading import quoted_done  # late: its patterns take 30 ms to load
-    from aggregates.reading.statements import stated_failure
+    """Of an answer what tells of a failure, else all of it."""
+    from aggregates.reading.statements import stated_failure  # late: its patterns take 30 ms to load
 
     failed = stated_failure(text or "") if what == STATED_FAILURE else None
-    said = quoted_done(text or "") if what == REPORTED else failed and failed.said
-    whole = None if what == REPORTED else text
-    return whole if said is None or text is None else text[said.start : said.end].lstrip(" \t-•")
+    return text if failed is None or text is None else text[failed.said.start : failed.said.end].lstrip(" \t-•")
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:

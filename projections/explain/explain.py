@@ -10,11 +10,11 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
 from aggregates.judging import rubric as floors
-from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, kind_of
+from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, OutcomeVerdict, kind_of
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
-from aggregates.turns.turn import CHANGE, OTHER_OK, Observation, ToolUse, Turn
+from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
@@ -181,7 +181,7 @@ def explanation(
 
 
 def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
-    """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
+    """One sentence: what it was, whether its goal was likely reached, and its grade."""
     row, floor, verdict = facts.row, facts.row.detail.floor, facts.row.detail.outcome
     if row.settled and not row.floor_passed:
         little = "Nobody can tell whether it counts as work" if floor.unseen else "Too little to count as work"
@@ -191,18 +191,17 @@ def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
         why = language if row.detail.judge_reason else "nobody can tell what for"
         return f"Work that is not classified, since {why}; it counts nowhere."
     graded = "" if grade_told is None else f"; its prompts stand {'at ' * (len(grade_told) == 1)}{grade_told}"
-    silent = f", {evidence.counted(row.unsure_count, 'habit')} unsure" if row.unsure_count else ""
     done = "reached its goal" if row.goal_complete else "did not reach its goal"
     rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
     if not row.settled:
         reached = ", still open"
     elif row.goal_complete is None:
-        reached = f" of which nobody can tell whether its goal was reached: {_undecided(facts)}"
+        reached = f" of which nobody can tell whether its goal was reached: {_undecided(verdict)}"
     elif row.goal_complete != verdict.goal_complete:
         reached = f" that {done}, as you said"
     else:
-        reached = f" that {done}, {verdict.confidence:.0%} sure{rework}"
-    return f"{kind_of(row.kind_told).capitalize()}{reached}{graded}{silent}."
+        reached = f" that likely {done}{rework}"
+    return f"{kind_of(row.kind_told).capitalize()}{reached}{graded}."
 
 
 def _why_trivia(floor: floors.Floor) -> str:
@@ -211,23 +210,9 @@ def _why_trivia(floor: floors.Floor) -> str:
     return evidence.said("trivia", unseen if floor.unseen else floor.reason or "too_few_turns")
 
 
-def _undecided(facts: evidence.SubSessionEvidence) -> str:
+def _undecided(verdict: OutcomeVerdict) -> str:
     """Why nobody can tell whether it reached its goal."""
-    verdict = facts.row.detail.outcome
-    against = [piece.what for piece in verdict.evidence_against]
-    if against == [rules.UNSURE_END]:
-        return evidence.said("undecided", "unsure_end")
-    if verdict.undecided == "unseen":
-        return evidence.said("undecided", "unseen")
-    if not verdict.evidence_for:
-        return evidence.said("undecided", "against" if against else "nothing")
-    if verdict.undecided != "unchecked":
-        return evidence.said("undecided", "balanced")
-    last, marks = facts.turns[-1].prompt, "".join(turn.work.marks for turn in facts.turns)
-    short = last is not None and last.navigational in ("short", "acknowledgement")
-    later = "unchecked" if facts.row.turns == 1 else "unchecked_short" if short else "unchecked_later"
-    check = evidence.said("undecided", "lesser_check" if OTHER_OK in marks[marks.rfind(CHANGE) + 1 :] else "no_check")
-    return evidence.said("undecided", later, turn=len(facts.turns), check=check)
+    return evidence.SENTENCES["undecided"]["unseen" if verdict.undecided == "unseen" else "unsettled"]
 
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
@@ -311,11 +296,10 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
     text = ["It is still open; the outcome is judged when it settles."]
     if row.settled:
-        listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
-        done = f"nobody can tell: {_undecided(facts)}"
+        done = f"nobody can tell: {_undecided(verdict)}"
         if verdict.goal_complete is not None:
             done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
-        text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed), *facts.answered_correction()]
+        text = [f"The judge says: {done}.", *facts.answered_correction()]
         if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
             text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
         elif verdict.evident:
@@ -353,7 +337,8 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        quote = None if what == rules.OPEN_FAILURE else evidence.last_line(evidence.saying(facts.text(ref), what))
+        silent = what in (rules.OPEN_FAILURE, rules.REPORTED)  # no single sentence of the answer shows it
+        quote = None if silent else evidence.last_line(evidence.saying(facts.text(ref), what))
         piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at, next_goal=facts.next_goal() if later else None)

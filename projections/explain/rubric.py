@@ -4,18 +4,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from aggregates.judging.prompt import AS_A_WHOLE, LEANS, how_to_earn, in_these_words, rests_on_words, rubric_evidence
+from aggregates.judging.prompt import AS_A_WHOLE, HABIT_WORDS, in_these_words, missed, rests_on_words, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
 from aggregates.scores.grades import Interval, score_told
-from aggregates.scores.prompt_grade import NAVIGATES
 from aggregates.times import iso
-from aggregates.turns.turn import CHANGE
+from aggregates.turns.turn import CHANGE, Turn
 from projections.derive.sessions import prompt_id
 from projections.explain import evidence
 from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn, graded
@@ -41,7 +40,7 @@ class BooleanExplained(evidence.EvidencePiece, frozen=True, kw_only=True):
     likely: Likely  # the same in words
     prompt_id: str | None  # which prompt earned it; None where none did
     span: ExplainedSpan | None  # where the quoted words stand in the prompt at `position`, to be marked
-    how_to_earn: str | None  # of one that was missed: how this very prompt would earn it
+    how_to_earn: str | None  # of one that was missed
 
 
 class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
@@ -98,30 +97,16 @@ def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricEx
     asked = facts.turns[turns.start : turns.stop]
     unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, asked, strict=True))
     habits: dict[BooleanName, HabitExplained] = {}
-    naming, text = None, ["No prompt of it could be classified, so it has no grade and is not counted."]
+    naming: Turn | None = None
+    text = ["No prompt of it could be classified, so it has no grade and is not counted."]
     if intent is not None:
-        habits, by = {name: _habit(facts, own, turns, name) for name in applicable(intent)}, ""
-        classified = [each for each in facts.prompts if each.body.rubric.intent is not None]
+        habits = {name: _habit(facts, own, turns, name) for name in applicable(intent)}
         # A person may have named another intent.
-        named = (each for each in classified if each.body.rubric.intent == intent == judged)
-        naming = next((each.turn for each in named), None)
-        if naming is not None:
-            said = naming.prompt  # a few words that rest on an answer may ask for nothing by themselves
-            rests = said is not None and said.shows(*LEANS) and not said.shows("words over 6")
-            why = "" if rests or naming is classified[0].turn else ", the first that asks for a change"
-            by = f"by the prompt of {iso(naming.started_us)}{why}"
-        earned = [name for name, each in habits.items() if each.likely == "surely"]
-        unsure = [name for name, each in habits.items() if each.unsure or (each.earned and name not in earned)]
-        missed = [name for name in habits if name not in (*earned, *unsure)]
+        named = (each.turn for each in facts.prompts if each.body.rubric.intent == intent == judged)
+        naming = next(named, None)
         without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
-        likely = {word: [name for name in unsure if habits[name].likely == word] for word in get_args(Likely)}
-        kind = f"It is {kind_of(row.kind_told)}, {by or 'as you said'}."
         by_person = row.said and intent != judged
         text = [
-            kind if row.kind_told else "Nobody can tell what kind of work it is.",
-            f"Surely shown: {', '.join(earned) or 'none'}.",
-            *([f"Surely missed: {', '.join(missed)}."] if missed else []),
-            *(f"{word.capitalize()} shown: {', '.join(names)}." for word, names in likely.items() if names),
             *([score_told(row.estimate)] if row.estimate else []),
             *([f"You said that it is {kind_of(intent)}; without that it {without}."] if by_person else []),
         ]
@@ -160,7 +145,7 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         """The first that has words; texts are read until there is one."""
         return next((each for place in places if (each := own(place)[name]).quote is not None), own(places[0])[name])
 
-    earning, more = [place for place in asked if name in rubrics[place].earned], ""
+    earning = [place for place in asked if name in rubrics[place].earned]
     if earning:
         early = _within(FIRST, earning)
         # Words of a prompt of the goal's own kind show most.
@@ -173,19 +158,15 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
             nearest = msgspec.structs.replace(nearest, likely="likely", quote=None, span=None, what=AS_A_WHOLE)
     else:
         early = _within(FIRST, asked)
-        doubtful = next((place for place in early if name in rubrics[place].unsure), None)
-        nearest = telling(_within(turns, early)) if doubtful is None else own(doubtful)[name]
-        if len(asked) > 1:
-            more = f"; asked of {len(asked)} prompts{', and none of them earned it' if doubtful is None else ''}"
-        apart = sum(each.intent is not None and not _applies(name, each) for each in rubrics)
-        if apart:
-            more += f"; not asked of {evidence.counted(apart, 'prompt')}, of another kind"
+        nearest = next((each for place in early if (each := own(place)[name]).unsure), own(early[0])[name])
         kind = facts.row.kind_told
         kinds = verdicts.KIND_GROUPS.get(kind or "", [each for each in verdicts.INTENTS if kind in (each, None)])
-        if not nearest.unsure and any(name not in applicable(each) for each in kinds):
-            nearest, more = msgspec.structs.replace(nearest, unsure=True, **_NOT_ASKED), ""
+        # It is missed only where it was asked of every prompt, of whatever kind the goal may be.
+        everywhere = len(asked) == len(rubrics) and all(name in applicable(each) for each in kinds)
+        if not (nearest.unsure or everywhere):
+            nearest = msgspec.structs.replace(nearest, unsure=True, **_NOT_ASKED)
     likely = nearest.likely if nearest.earned else in_words(None if nearest.unsure else False, chance)
-    told = {"what": nearest.what + more, "asked_of": asked_of, "chance": chance, "likely": likely}
+    told = {"asked_of": asked_of, "chance": chance, "likely": likely}
     return HabitExplained(**msgspec.structs.asdict(nearest) | told)
 
 
@@ -207,13 +188,10 @@ def _prompt(
     judged = own.status == "ok" and own.intent is not None
     if prompt.body.unit_prompt_id is not None:
         why = evidence.said("not_judged", "together")
-    elif judged and own.intent is not None:
-        surely = [name for name, each in booleans.items() if each.likely == "surely"]
-        kind, shows = kind_told(own.chances), ", ".join(surely) or "no habit"
-        without = f" Not asked of what it most likely is: {', '.join(not_asked)}." if not_asked else ""
-        why = f"Read as {kind_of(kind)}; it surely shows {shows}.{without}"
+    elif judged:
+        why = f"Read as {kind_of(kind_told(own.chances))}."
     elif own.status == "skipped" and turn.prompt is not None:
-        why = f"Not judged: {NAVIGATES[turn.prompt.navigational or '']}."
+        why = evidence.said("not_judged", "navigates")
     else:
         why = evidence.SENTENCES["not_judged"].get(own.status, "Could not be judged.")
     return PromptExplained(
@@ -246,6 +224,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
     verdicts, explained = {each.name: each for each in own.booleans}, {}
     for name, found in rubric_evidence(text, own, prompt.turn.position).items():
         verdict, place, span, quote = verdicts[name], 0, None, None
+        is_missed = missed(verdict, found)
         if found.span is not None:
             place = bisect_right(starts, found.span.start) - 1
             if text is not None:
@@ -253,11 +232,11 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
                 quote = evidence.one_line(text[found.span.start : found.span.end])
         explained[name] = BooleanExplained(
             earned=name in own.earned,
-            unsure=verdict.value is None,
+            unsure=verdict.value is not True and not is_missed,
             chance=verdict.chance,
             likely=in_these_words(verdict, found, asked_back=asked_back),
             span=span,
-            how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
+            how_to_earn=HABIT_WORDS[name].how if is_missed else None,
             prompt_id=named if name in own.earned else None,
             what=found.what,
             position=unit[place].turn.position,

@@ -127,7 +127,7 @@ def show_goals(found: Sequence[Found], zone: tzinfo, sort: str) -> None:
         row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", figure_of(each, sort)]
         if more:
             project = each["project"]["name"] if each["project"] else ""
-            kind = wording.kind_shown(each["intent_class"], each["kind_told"])
+            kind = wording.kind_shown(each["kind_told"])
             row += [kind, figure_of(each, "grade"), escape(project)]
         said = f"“{each['found']['sentence']}”" if "found" in each else _title(each)
         table.add_row(*row, Text(plain(said), no_wrap=True, overflow="ellipsis"))
@@ -204,7 +204,7 @@ def lines_of(part: Found) -> Iterator[str]:
             yield wording.plainly(line, UTC)
     yield from evidence_of(part)
     for habit, said in part.get("booleans", {}).items():
-        sign = f"{'?' if said['unsure'] else '✓' if said['earned'] else '✗'} {said['likely']}:"
+        sign = "? unsure:" if said["unsure"] else f"✓ {said['likely']}:" if said["earned"] else "✗ missed:"
         quoted = f"“{said['quote']}”" if said["quote"] else ""
         reason = " ".join(part for part in (wording.reason_of(said["what"], habit), quoted) if part)
         advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""

@@ -166,7 +166,7 @@ def test_a_goal_that_failed_is_not_complete(fresh: tuple[str, House]) -> None:
     found = house.get(f"/v1/score_v3/sub-sessions/{goal}/explain")["outcome"]
     assert found["goal_complete"] is False, found
     quotes = {each["what"]: each["quote"] for each in found["evidence_against"]}
-    assert quotes["the answer itself says that it fails or could not be done"] in STUCK
+    assert quotes["the last answer tells of a failure"] in STUCK
     assert CHECK in quotes["the last check failed"]
 
 

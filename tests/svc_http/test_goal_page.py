@@ -243,21 +243,20 @@ async def test_a_turn_that_is_looked_for_is_unfolded_where_the_words_stand(house
     assert page.count("The <mark>needle</mark> is here.") == 1
 
 
-async def test_an_ok_that_is_no_answer_is_named_where_nobody_can_tell(house: House, api: Caller) -> None:
-    """A person who reads it sees the prompt, and is not told that there is none, nor that nothing was run."""
+async def test_where_nobody_can_tell_nothing_is_said_of_what_may_have_been_run(house: House, api: Caller) -> None:
     log, at_us, told = Log(ANA_SCOPE), NOW_US - DAY, dict[Any, str]()
     log.now_us = at_us
-    for session, check in (("s", "no test or build of it was seen to pass"), ("t", "only a lesser check of it passed")):
+    for session in ("s", "t"):
         shown = [shell(at_us + 2 * SECOND, "ruff check .")] * (session == "t")
         first = log.prompt(session, "In README.md, section Install, put `pipx install x` for `pip install x`.", at_us)
-        told[first] = f"{check}, and turn 2 is too short to say that it is right"
+        told[first] = "what was seen does not settle it"
         log.records(session, request(at_us), edit(at_us + SECOND, path="README.md"), *shown)
         log.answer(session, first, "I replaced it.", at_us + MINUTE)
         log.answer(session, log.prompt(session, "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)
     house.has_seen(log)
     house.passes(NOW_US)
     assert all([said in words_of(await api.get(f"/goals/{first}")) for first, said in told.items()])
-    assert "nothing said afterwards tells that it is right" in words_of(await api.get("/goals?outcome=undecided"))
+    assert "What was seen does not settle it." in words_of(await api.get("/goals?outcome=undecided"))
 
 
 def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -> None:

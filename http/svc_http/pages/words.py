@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from aggregates.judging.prompt import HABIT_WORDS
+from aggregates.reading.verdicts import kind_of
 from aggregates.times import US_PER_SECOND
 from svc_http.records import day_of
 
@@ -92,9 +93,9 @@ def cost_told(of: Any) -> str:
     return bounded(known if priced or not unpriced else None, (unpriced or 0) + (more or 0), less or 0)
 
 
-def kind_shown(intent_class: str, told: str | None) -> str:
-    """The class, and that it is only likely where no more is sure than its group; a dash where there is none."""
-    return "likely " * (intent_class in KINDS and intent_class != told) + KINDS.get(intent_class, UNKNOWN)
+def kind_shown(told: str | None) -> str:
+    """The class or its group, as it is told; a dash where nobody can tell."""
+    return kind_of(told).removeprefix("a ").removeprefix("an ") if told else UNKNOWN
 
 
 def percent(value: float | None) -> str:

@@ -231,7 +231,7 @@ def unknown(calls: int) -> Turn:
         "an answer that was not interrupted": (UNCHALLENGED, "question", "IKa", "aI Ia"),
         "an error at the end": (ENDED_ON_ERROR, None, "EaE", "E,a aEa"),
         "the last check failed": (CHECK_FAILS, None, "k kKka k,a", "kKa KkKa"),
-        "the last proposal was refused": (REFUSED, None, "Ja", "JKa"),
+        "the last call of a tool was refused": (REFUSED, None, "Ja", "JKa"),
         "a revert of a change": (REVERTED, None, "CRa RCRa", "Ra CRCa"),
         "an interruption at the end": (INTERRUPTED_LAST, None, "IaI", "aIa"),
         "no change in turns that were observed": (NO_CHANGE, "bug_fix", "a,a", "Ca Ma"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.judging.prompt import how_to_earn, judge_prompt, rubric_evidence
+from aggregates.judging.prompt import UNSURE, how_to_earn, judge_prompt, rubric_evidence
 from aggregates.judging.rubric import joined_prompts, standings, unit_turns
 from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
@@ -92,23 +92,33 @@ def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[Boole
 
 @each_of(
     [
-        ("small_change", "verification_requested", "Fix it. See that the suite passes", "See that the suite passes"),
-        ("bug_fix", "scope_bounded", "It fails in src/auth.py", "src/auth.py"),
-        ("bug_fix", "scope_bounded", "The text in the header is too wide", "The text in the header is too wide"),
-        ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
-        ("feature", "plan_first", "A design, then the code", "A design, then the code"),
-        ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
-        ("question", "goal_explicit", "Can you list all of it for:\n- aws?", "Can you list all of it for:"),
+        ("small_change", "verification_requested", "Fix it. See that the suite passes"),
+        ("small_change", "verification_requested", "Fix it.\n```\nmise run lint\n```"),
+        ("bug_fix", "root_cause_oriented", "Where is the culprit?"),
+        ("feature", "plan_first", "A design, then the code"),
     ]
 )
 def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
-    intent: Intent, name: BooleanName, text: str, words: str
+    intent: Intent, name: BooleanName, text: str
 ) -> None:
-    """They come nearest, and are quoted; the judge weighed them."""
-    what, quoted = said_of(text, intent, name, ())
-    assert (what.endswith("these come nearest"), quoted) == (True, words)
+    """Nobody can tell whether they show it."""
+    assert said_of(text, intent, name, ()) == (UNSURE, None)
     what, quoted = said_of("Blue is nicer", intent, name, ())
     assert (" found " in what, quoted) == (True, None)
+
+
+@each_of(
+    [
+        ("goal_explicit", "Run tests"),
+        ("verification_requested", "Rename it exactly as in `test:e2e`"),
+        ("verification_requested", "Fix the failing tests"),
+        ("root_cause_oriented", "The issue is that it is slow"),
+        ("plan_first", "Can you propose a nicer page?"),
+    ]
+)
+def test_words_that_do_not_say_it_are_not_quoted(name: BooleanName, text: str) -> None:
+    intent: Intent = "bug_fix" if name == "root_cause_oriented" else "feature"
+    assert said_of(text, intent, name, BOOLEANS)[1] is None
 
 
 def test_an_advice_takes_up_no_words_that_a_program_printed() -> None:
@@ -127,7 +137,7 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
     """Those of another language, and those that are gone."""
     rubric = said_rubric("small_change", 0.5, ("goal_explicit",), judge="model:m")
     foreign = rubric_evidence("버튼을 파란색으로 바꾸고 테스트를 실행해 주세요", rubric, 7)["verification_requested"]
-    assert foreign.what == "missed, as it was judged; words are searched in English only"
+    assert foreign.what == UNSURE
     gone = rubric_evidence(None, rubric, 7)
     assert {each.what.split(",")[0] for each in gone.values()} == {"earned", "missed"}
     assert {each.span for each in gone.values()} == {None}

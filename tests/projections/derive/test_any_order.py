@@ -350,11 +350,11 @@ def test_evidence_tells_when_it_was_said_or_done() -> None:
     shown = explained(log.passes(MONDAY + DAY).facts)
     pieces = [(each["at"][14:16], each["what"]) for goal in shown for each in goal["outcome"]["evidence_for"]]
     assert sorted(pieces) == [
-        ("02", "a check succeeded after the last change"),
-        ("04", "a change was made, and the last turn ran to the end"),
-        ("05", "a check succeeded after the last change"),
-        ("07", "the user accepts, thanks or says that it works"),
-        ("08", "the answer says that the work is done"),
+        ("02", "a check was run after the last change, and its command ended without an error"),
+        ("04", "a change was made"),
+        ("05", "a check was run after the last change, and its command ended without an error"),
+        ("07", "the user's words read like thanks or acceptance"),
+        ("08", "the last answer tells of work that is done"),
     ]
 
 

@@ -86,7 +86,8 @@ async def test_an_unsure_boolean_is_null_and_counts_by_its_chance(judged: House,
 
 
 async def test_a_prompt_with_one_sure_boolean_has_a_score(house: House, api: Caller) -> None:
-    """With an interval; only what is sure in all its booleans is shown to a person as the best."""
+    """With an interval; only what is sure in all its booleans is shown to a person as the best. Of a question over
+    which a file was changed no kind is told."""
     log = Log(ANA_SCOPE)
     capture = log.prompt("s", "Why does the parser crash on an empty file?", MONDAY)
     log.records("s", request(MONDAY + SECOND), edit(MONDAY + MINUTE))
@@ -105,7 +106,7 @@ async def test_a_prompt_with_one_sure_boolean_has_a_score(house: House, api: Cal
     assert (row["standing_score"], row["standing_score_interval"]) == (item["score"], item["score_interval"])
     assert (row["rubric"]["score"], row["rubric"]["kind_told"]) == (item["score"], "question")
     (top,) = (await api.get(f"{V3}/prompts/top?from_us={MONDAY}&to_us={MONDAY + DAY}")).json["items"]
-    assert (top["sure"], top["kindTold"], top["gradeTold"]) == (False, "question", None)
+    assert (top["sure"], top["kindTold"], top["gradeTold"]) == (False, None, None)
 
 
 # --- figures over any range -----------------------------------------------------------------------------------
