@@ -41,21 +41,14 @@ Sessions = Mapping[str, Sequence[Found]]  # by agent
 Progress = Callable[[int, int], None]
 
 
-def _whose(command: Callable[..., None]) -> Callable[..., None]:
-    """What every command has below, beside its own."""
-    for option in (
-        click.pass_context,
-        data_options,
-        click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]"),
-        click.option("--url", help="Another machine's intake, as for `svc connect`."),
-        click.option(
-            "--developer",
-            metavar="WHO",
-            help="Whose sessions, by name or id; may be left out while there is only one member.",
-        ),
-    ):
-        command = option(command)
-    return command
+_OF = "Whose sessions, by name or id; may be left out while there is only one member."
+_KEY = "Your key there. [env: SVC_KEY; default: that of `svc connect`]"
+WHOSE = (
+    ORGANIZATION,
+    click.Option(["--developer"], metavar="WHO", help=_OF),
+    click.Option(["--url"], help="Another machine's intake, as for `svc connect`."),
+    click.Option(["--key"], envvar="SVC_KEY", help=_KEY),
+)
 
 
 class Whose(NamedTuple):
@@ -127,6 +120,19 @@ class Whose(NamedTuple):
             )
 
 
+class Importing(Command):
+    """Its function gets for whom it is, checked."""
+
+    def __init__(self, *, callback: Callable[..., None], params: Sequence[click.Parameter] = (), **more: Any) -> None:
+        def begun(**given: Any) -> None:
+            whose = Whose(**{name: given.pop(name) for name in Whose._fields})
+            whose.check(click.get_current_context())
+            callback(whose, **given)
+
+        super().__init__(callback=begun, params=[*params, *WHOSE], **more)
+        data_options(self)
+
+
 def intake(server: Server, agent: str) -> Destination:
     """A server by its intake, with a developer's key."""
     import trio
@@ -148,13 +154,7 @@ async def _import(
     }
 
 
-@click.command("of-an-agent", params=[ORGANIZATION])
-@click.argument("path", type=click.Path(path_type=Path), required=False)
-@_whose
-def _of_an_agent(
-    context: click.Context, settings: Settings, as_json: bool, path: Path | None, **whose: str | None
-) -> None:
-    agent = str(context.command.name)
+def _of_an_agent(agent: str, whose: Whose, as_json: bool, path: Path | None) -> None:
     transcripts = FORMATS[agent]
     found = [path.expanduser()] if path else transcripts.folders
     named = " and no ".join(map(str, found))
@@ -164,11 +164,9 @@ def _of_an_agent(
     )
     if not any(each.exists() for each in found):
         raise click.ClickException(f"there is no {named}; {following}")
-    destination = Whose(settings, **whose)
-    destination.check(context)
-    report = destination.take({agent: transcripts.found(found)})[agent]
+    report = whose.take({agent: transcripts.found(found)})[agent]
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {named}; {following}")
-    destination.say_next(report.files)
+    whose.say_next(report.files)
 
 
 for _agent, _transcripts in FORMATS.items():
@@ -180,9 +178,9 @@ for _agent, _transcripts in FORMATS.items():
     key says whose they are.
     """
     _example = f"svc import {_agent} --url http://svc.example:4318 --key KEY"
-    import_.add_command(
-        Command(name=_agent, callback=_of_an_agent.callback, params=_of_an_agent.params, help=_about, example=_example)
-    )
+    _path = click.Argument(["path"], type=click.Path(path_type=Path), required=False)
+    _reads = partial(_of_an_agent, _agent)
+    import_.add_command(Importing(name=_agent, callback=_reads, params=[_path], help=_about, example=_example))
 
 
 class _Day(click.DateTime):
@@ -191,8 +189,8 @@ class _Day(click.DateTime):
 
 
 @import_.command(
-    *("agentsview", Command),
-    params=[ORGANIZATION],
+    "agentsview",
+    cls=Importing,
     example="svc import agentsview --url http://svc.example:4318 --key KEY --watch",
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
@@ -200,17 +198,8 @@ class _Day(click.DateTime):
 @click.option("--since", type=_Day(), metavar="TIME", help="Only what goes on since: a date, a time, or today.")
 @click.option("--all", "every", is_flag=True, help="Also those of agents that svc reads itself.")
 @click.option("--watch", is_flag=True, help="Look every minute for what changed, until Ctrl-C.")
-@_whose
 def _agentsview(
-    context: click.Context,
-    settings: Settings,
-    as_json: bool,
-    file: Path | None,
-    agent: str | None,
-    since: datetime | None,
-    every: bool,
-    watch: bool,
-    **whose: str | None,
+    whose: Whose, as_json: bool, file: Path | None, agent: str | None, since: datetime | None, every: bool, watch: bool
 ) -> None:
     """Import what AgentsView has gathered of agents. Running it again adds nothing.
 
@@ -219,17 +208,15 @@ def _agentsview(
     from svc.importing import agentsview
 
     archive = agentsview.Archive((file or agentsview.default_file()).expanduser())
-    destination = Whose(settings, **whose)
-    destination.check(context)
     began = datetime.now()
     while True:
         try:
             chosen = archive.chosen(agent, since, every=every, quiet_before_us=time.time_ns() // 1_000 - QUIET_US)
-            reports = destination.take(chosen, again=bool(archive.read)) if chosen else {}
+            reports = whose.take(chosen, again=bool(archive.read)) if chosen else {}
             note_archive_read()
             if not watch:
                 tell(reports, as_json, partial(_show_each, archive.missing))
-                return destination.say_next(len(reports))
+                return whose.say_next(len(reports))
             for name, report in reports.items():
                 if new := report.created + report.corrected:
                     say(f"{datetime.now():%H:%M} {name}: {report.prompts} prompts, {new} captures new")

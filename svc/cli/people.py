@@ -50,35 +50,30 @@ org, developer, member, team, key = (Family(each) for each in ("org", "developer
 # --- what is listed, and what begins: a row each, by the records that its parameters name ---------------------------
 
 
-def _lists(family: Family, example: str, kind: str, about: str, *params: click.Parameter) -> None:
-    typed, example = example.split()[0], f"svc {family.name} {example}"
-
-    @family.command(typed, show=SHOWN[kind], params=[*params], example=example, help=about)
-    async def listed(access: Access, **named: str | None) -> list[Found]:
-        return await access.listed(kind, **{f"{each}_id": await access.id_of(each, named[each]) for each in named})
-
-
-def _begins(family: Family, example: str, kind: str, about: str, *params: click.Parameter) -> None:
-    typed, example = example.split()[0], f"svc {family.name} {example}"
-
-    @family.command(typed, show=SHOWN[kind], params=[*params], example=example, help=about)
-    async def begun(access: Access, **given: str | None) -> Found:
+def _row(family: Family, example: str, kind: str, about: str, *params: click.Parameter, begins: bool = False) -> None:
+    @family.command(
+        example.split()[0], show=SHOWN[kind], params=[*params], example=f"svc {family.name} {example}", help=about
+    )
+    async def row(access: Access, **given: str | None) -> Any:
         named = [each for each in ("organization", "developer", "team") if each in given]
-        ids = {f"{each}_id": (await access.find(each, given.pop(each)))["id"] for each in named}
+        known = {each: given.pop(each) for each in named}
+        if not begins:
+            return await access.listed(kind, **{f"{each}_id": await access.id_of(each, known[each]) for each in named})
+        ids = {f"{each}_id": (await access.find(each, known[each]))["id"] for each in named}
         return await access.create(kind, **ids, **given)
 
 
 _WHOSE = click.Option(["--developer"], metavar="WHO", help="Those of one developer only.")
-_lists(org, "list", "organization", "Show every organization and its settings.")
-_lists(member, "list --json", "membership", "Show memberships, former ones too.", ORGANIZATION)
-_lists(team, "list", "team", "Show every team, inactive ones too.")
-_lists(team, "members Core", "team-membership", "Show who is in the team NAME, and who was.", TEAM)
-_lists(key, "list --json", "key", "Show every key by its first characters. Last used: on that day of UTC.", _WHOSE)
+_row(org, "list", "organization", "Show every organization and its settings.")
+_row(member, "list --json", "membership", "Show memberships, former ones too.", ORGANIZATION)
+_row(team, "list", "team", "Show every team, inactive ones too.")
+_row(team, "members Core", "team-membership", "Show who is in the team NAME, and who was.", TEAM)
+_row(key, "list --json", "key", "Show every key by its first characters. Last used: on that day of UTC.", _WHOSE)
 _JOINS = "Take WHO into an organization, for the first time or again."
-_begins(org, 'create "Second team"', "organization", "Found an organization.", NAME)
-_begins(member, "add Kim --role owner", "membership", _JOINS, WHO, ORGANIZATION, ROLE)
-_begins(team, "create Core", "team", "Form a team called NAME.", NAME, ORGANIZATION)
-_begins(team, "add Core Kim", "team-membership", "Put WHO into the team NAME.", TEAM, WHO)
+_row(org, 'create "Second team"', "organization", "Found an organization.", NAME, begins=True)
+_row(member, "add Kim --role owner", "membership", _JOINS, WHO, ORGANIZATION, ROLE, begins=True)
+_row(team, "create Core", "team", "Form a team called NAME.", NAME, ORGANIZATION, begins=True)
+_row(team, "add Core Kim", "team-membership", "Put WHO into the team NAME.", TEAM, WHO, begins=True)
 
 
 @developer.command("list", show=SHOWN["developer"], params=[ORGANIZATION], example="svc developer list")
