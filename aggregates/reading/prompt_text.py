@@ -27,7 +27,6 @@ class PromptText(msgspec.Struct, frozen=True):
     own: str
     starts: tuple[tuple[int, int], ...]  # (offset in `own`, offset in the original) of each own line, ascending
     pasted_chars: int  # characters of the original in pasted lines; the part that was not looked at counts
-    fenced: bool
 
     def span(self, start: int, end: int) -> Span:
         """The span in the original text of [start, end) of `own`; kept within the line that holds `start`."""
@@ -43,7 +42,7 @@ def split_pasted(text: str) -> PromptText:
     gap = max(len(text) - HEAD_CHARS - TAIL_CHARS, 0)
     head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:] if gap else text
     own, starts, pasted = _own_lines(head, gap)
-    return PromptText(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
+    return PromptText(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap)
 
 
 def pasted_lines(text: str) -> str:

@@ -40,14 +40,15 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
     reverted: tuple[str, ...] = ()  # what it takes back, as named; none where that is whatever there is
 
 
-READ = ShellReading()
-CHANGE = ShellReading(mutating=True)
-CHECK = ShellReading(check=True)
-BUILD = ShellReading(mutating=True, check=True)
-COMMIT = ShellReading(mutating=True, commit=True)
-PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
-REVERT = ShellReading(mutating=True, revert=True)
-_READINGS = {"read": READ, "change": CHANGE, "check": CHECK, "build": BUILD, "commit": COMMIT, "revert": REVERT}
+_READINGS = {
+    "read": (READ := ShellReading()),
+    "change": (CHANGE := ShellReading(mutating=True)),
+    "check": (CHECK := ShellReading(check=True)),
+    "build": (BUILD := ShellReading(mutating=True, check=True)),
+    "commit": ShellReading(mutating=True, commit=True),
+    "pull_request": ShellReading(mutating=True, pull_request=True),
+    "revert": (REVERT := ShellReading(mutating=True, revert=True)),
+}
 Words = Sequence[str]
 Reader = Callable[[Words], ShellReading]
 
@@ -114,23 +115,10 @@ _GIT: dict[str, Reader] = {
 }
 
 
-def _hosting(rest: Words) -> ShellReading:
-    """`gh`, `glab`, `hub`: pull and merge requests; otherwise by verb."""
-    words = [word for word in rest if not word.startswith("-")]
-    if words[:2] in (["pr", "create"], ["pr", "new"], ["mr", "create"]) or words[:1] == ["pull-request"]:
-        return PULL_REQUEST
-    if words[:2] in (["pr", "merge"], ["mr", "merge"]):
-        return COMMIT
-    if words[:1] == ["api"]:
-        return READ if _NAMES["hosting_sends"].isdisjoint(rest) else CHANGE
-    return CHANGE if _NAMES["hosting_reads"].isdisjoint(words[:2]) else READ
-
-
 _LINTER, _FORMATTER = map(_rules("kinds").__getitem__, ("linter", "formatter"))
 _SPECIAL: dict[str, Reader] = {
     **_rules("arguments"),
     "git": _git,
-    **dict.fromkeys(("gh", "glab", "hub"), _hosting),
     **dict.fromkeys(_NAMES["formatters"], _FORMATTER),
     "ruff": lambda rest: _FORMATTER(rest) if rest[:1] == ["format"] else _LINTER(rest),
 }
@@ -293,12 +281,9 @@ def _by_tables(name: str, rest: Words) -> ShellReading:
     if name in _NAMES["checks"]:
         return _LINTER(rest)
     sub = next((word for word in rest if not word.startswith("-")), "")
-    if sub in _SUBCOMMANDS["reads"].get(name, ()):
-        return READ
-    if sub in _SUBCOMMANDS["builds"].get(name, ()):
-        return BUILD
-    if sub in _SUBCOMMANDS["checks"].get(name, ()):
-        return _LINTER(rest)
+    for effect, reading in (("reads", READ), ("builds", BUILD), ("checks", _LINTER(rest))):
+        if sub in _SUBCOMMANDS[effect].get(name, ()):
+            return reading
     if name in _NAMES["script_runners"]:
         return _script_runner(name, rest)
     if sub in ("fmt", "format"):

@@ -46,7 +46,7 @@ def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
             return event.only("session_start", suffix="#clear", source="clear")
         case "exit" | "quit":  # no hook tells of it
             return event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
-    return event.prompt("prompt", "prompt_text")
+    return event.only("prompt", words=event.said("prompt", "prompt_text"))
 
 
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:

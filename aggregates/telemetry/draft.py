@@ -211,9 +211,6 @@ class SourceEvent(msgspec.Struct):
             kind = "other" if is_for_shell(words) else kind
         return [RecordDraft(self.record(kind, **fields), words, self.folder if kind == "prompt" else None)]
 
-    def prompt(self, *keys: str) -> list[RecordDraft]:
-        return self.only("prompt", words=self.said(*keys))
-
     def tool(
         self, tool: str, outcome: ToolOutcome, known: ToolInput, *, lines: Changed | None = None, **fields: Any
     ) -> list[RecordDraft]:

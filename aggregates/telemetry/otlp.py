@@ -199,11 +199,29 @@ NANO_USD = 1_000_000_000
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
-def text(attributes: Attributes, *keys: str) -> str | None:
-    for key in keys:
-        if isinstance(value := attributes.get(key), str) and value:
-            return value
-    return None
+def _first(read: Callable[[Plain], T | None]) -> Callable[..., T | None]:
+    """Reads the first of some attributes that makes sense."""
+
+    def first(attributes: Attributes, *keys: str) -> T | None:
+        for key in keys:
+            value = attributes.get(key)
+            if value is not None and (found := read(value)) is not None:
+                return found
+        return None
+
+    return first
+
+
+text = _first(lambda value: value if isinstance(value, str) and value else None)
+count = _first(lambda value: whole(value, 0, COUNT_MAX))
+flag = _first(lambda value: {"true": True, "false": False}.get(str(value).lower()))
+
+
+@_first
+def rounded(value: Plain) -> int | None:
+    """A time or an amount, which may have a fraction."""
+    number = real(value)
+    return round(number) if number is not None and 0 <= number <= COUNT_MAX else None
 
 
 def name(attributes: Attributes, *keys: str) -> str | None:
@@ -219,29 +237,6 @@ def identifier(attributes: Attributes, *keys: str) -> str | None:
     """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
     value = text(attributes, *keys)
     return None if value is None or len(value) > LABEL_CHARACTERS_MAX or "\0" in value else value
-
-
-def count(attributes: Attributes, *keys: str) -> int | None:
-    for key in keys:
-        value = attributes.get(key)
-        if value is not None and (number := whole(value, 0, COUNT_MAX)) is not None:
-            return number
-    return None
-
-
-def rounded(attributes: Attributes, *keys: str) -> int | None:
-    """A time or an amount, which may have a fraction."""
-    for key in keys:
-        if (number := real(attributes.get(key))) is not None and 0 <= number <= COUNT_MAX:
-            return round(number)
-    return None
-
-
-def flag(attributes: Attributes, *keys: str) -> bool | None:
-    for key in keys:
-        if (told := str(attributes.get(key)).lower()) in ("true", "false"):
-            return told == "true"
-    return None
 
 
 def usd_nano(attributes: Attributes, key: str) -> int | None:

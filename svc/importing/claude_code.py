@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from aggregates.reading.readings import maker_of
-from aggregates.records.record import USD_MAX, RecordKind
+from aggregates.records.record import USD_MAX
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, beside, status_in
+from aggregates.telemetry.otlp import json_object, rounded, text
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, Told, ToolCall, by_beginning, note, text_in
@@ -101,7 +102,7 @@ class TranscriptReader(Reader):
             return
         match line.means:
             case "interruption":
-                self._note("interruption", line, at_us)
+                self._add(note("interruption", line.uuid or "", at_us))
                 self._running.clear()
                 if self._speaking in self._open.items:
                     # An answer that was stopped amid its words is none: so the agent's own log and its hooks have it.
@@ -141,11 +142,8 @@ class TranscriptReader(Reader):
     def _compaction(self, line: Line, at_us: int) -> None:
         last = self._open.items[-1] if self._open.items else None
         if not isinstance(last, Note) or last.drafts[0].record.kind != "compaction":
-            trigger = line.compact_metadata.get("trigger") if isinstance(line.compact_metadata, dict) else None
-            self._note("compaction", line, at_us, trigger if isinstance(trigger, str) else None)
-
-    def _note(self, kind: RecordKind, line: Line, at_us: int, source: str | None = None) -> None:
-        self._add(note(kind, line.uuid or "", at_us, source=source))
+            trigger = text(json_object(line.compact_metadata), "trigger")
+            self._add(note("compaction", line.uuid or "", at_us, source=trigger))
 
     def _assistant(self, line: Line, at_us: int) -> None:
         message, sidechain = line.message, bool(line.is_sidechain)
@@ -248,11 +246,8 @@ def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
     outcome = tool_outcome("claude-code", said, not block.is_error)
     # A command in the background has only begun: how it ends is not in this result.
     call.ok = None if outcome.ok and effect == "shell" and background else outcome.ok
-    measured = told.get("durationMs", told.get("totalDurationMs"))
-    if isinstance(measured, int | float) and not isinstance(measured, bool) and 0 <= measured < 2**53:
-        call.duration_ms = round(measured)
-    else:
-        call.duration_ms = call.took_ms(at_us)
+    measured_ms = rounded(told, "durationMs", "totalDurationMs")
+    call.duration_ms = call.took_ms(at_us) if measured_ms is None else measured_ms
     if call.ok and effect in ("edit", "write"):
         call.known = tool_input(call.name, call.arguments, whole=True, result=result)
     if call.name in ("Task", "Agent"):

@@ -1,6 +1,7 @@
 """One line of a rollout of Codex; before September 2025 it was the bare item of a response, without a time."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -51,10 +52,9 @@ class Meta(msgspec.Struct, frozen=True):
     @property
     def born_us(self) -> int | None:
         """When the session began; None where that is not told as a time."""
-        try:
-            return None if self.timestamp is None else microseconds(self.timestamp)
-        except ValueError:
-            return None
+        with suppress(ValueError):
+            return microseconds(self.timestamp or "")
+        return None
 
     @property
     def of_sub_agent(self) -> bool:

@@ -14,13 +14,10 @@ from aggregates.records.record import Count, Id
 from aggregates.records.tools import tool_effect
 from aggregates.telemetry.agents import STATUSES
 from aggregates.telemetry.draft import TypedPrompt, inside, status_in
+from aggregates.telemetry.otlp import text
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
 from svc.importing.lines import fitted
-
-
-class Context(msgspec.Struct, frozen=True):
-    cwd: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,13 +38,9 @@ class Metrics(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
 
 
-class ShellEnd(msgspec.Struct, frozen=True, rename="camel"):
-    exit_code: int | None = None
-
-
 class Data(msgspec.Struct, frozen=True, rename="camel"):
     session_id: Id | None = None
-    context: Context | None = None
+    context: dict[str, Any] | None = None
     content: str | None = None
     tool_requests: tuple[Any, ...] = ()
     tool_call_id: Id | None = None
@@ -55,7 +48,7 @@ class Data(msgspec.Struct, frozen=True, rename="camel"):
     arguments: Any = None
     success: bool | None = None
     result: Any = None
-    shell_execution: ShellEnd | None = None
+    shell_execution: dict[str, Any] | None = None
     usage: Usage | None = None
     model: str | None = None
     output_tokens: Count | None = None
@@ -93,7 +86,7 @@ class EventReader(Reader):
         match line.type:
             case "session.start" | "session.resume":
                 self._session = data.session_id or self._session
-                self._cwd = (data.context and data.context.cwd) or self._cwd
+                self._cwd = text(data.context or {}, "cwd") or self._cwd
                 self._session_seen(at_us)
             case "user.message" if line.agent_id is None and data.content:
                 words = own_words(data.content) or data.content
@@ -147,7 +140,7 @@ class EventReader(Reader):
                     self._running[begun.call_id] = begun
                     self._add(begun)
             case "tool.execution_complete" if (call := self._running.pop(data.tool_call_id or "", None)) is not None:
-                code = None if data.shell_execution is None else data.shell_execution.exit_code
+                code = (data.shell_execution or {}).get("exitCode")
                 # What another tool than a shell brought is not looked at: it may be a file.
                 said = data.result if tool_effect(call.name) == "shell" else None
                 outcome = tool_outcome("copilot", said if code is None else {"exit_code": code}, data.success)

@@ -5,6 +5,7 @@ change, updates of the head (`$set`) and rewinds (`$rewindTo`). What a rewind ta
 kept. A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -190,13 +191,9 @@ class SessionReader(Reader):
 def _folder_of(file: Path) -> str | None:
     """Where the agent was started; before 2026 it noted nothing but a digest of it."""
     noted = file.parent.parent / ".project_root"
-    try:
-        if not noted.is_file():
-            return None
-        with noted.open(errors="replace") as told:
-            return told.read(CWD_CHARACTERS_MAX).strip() or None
-    except OSError:
-        return None
+    with suppress(OSError), noted.open(errors="replace") as told:
+        return told.read(CWD_CHARACTERS_MAX).strip() or None
+    return None
 
 
 def _is_nested(file: Path) -> bool:
