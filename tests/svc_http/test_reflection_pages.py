@@ -290,7 +290,7 @@ async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(hous
     await house.works()
     text = words_of(await api.get(at))
     assert "change not reached" in text
-    assert "– not counted" in text
+    assert "question or a review not counted" in text
     assert "not reached, or not counted" not in text
 
 
