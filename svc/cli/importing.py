@@ -60,7 +60,7 @@ class Whose(NamedTuple):
     developer: str | None
     organization: str | None
 
-    def check(self, context: click.Context) -> None:
+    def _check(self, context: click.Context) -> None:
         from svc.log.opening import holds_data
 
         var_path, agent = self.settings.var_path, context.command.name
@@ -78,6 +78,7 @@ class Whose(NamedTuple):
             )
 
     def take(self, sessions: Sessions, *, again: bool = False) -> dict[str, ImportReport]:
+        self._check(click.get_current_context())
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds) as progress:
             if self.url is None:
@@ -121,13 +122,11 @@ class Whose(NamedTuple):
 
 
 class Importing(Command):
-    """Its function gets for whom it is, checked."""
+    """Its function gets for whom it is."""
 
     def __init__(self, *, callback: Callable[..., None], params: Sequence[click.Parameter] = (), **more: Any) -> None:
         def begun(**given: Any) -> None:
-            whose = Whose(**{name: given.pop(name) for name in Whose._fields})
-            whose.check(click.get_current_context())
-            callback(whose, **given)
+            callback(Whose(**{name: given.pop(name) for name in Whose._fields}), **given)
 
         super().__init__(callback=begun, params=[*params, *WHOSE], **more)
         data_options(self)
