@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -27,7 +27,6 @@ GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no 
 DEAREST_MAX = 5
 FAILED = ("not_reached", "repeated")
 
-_S = TypeVar("_S", bound=msgspec.Struct)
 CostParts = Literal["none", "model", "project"]
 
 
@@ -94,18 +93,6 @@ _Goals = Sequence[tuple[_Goal, Sequence[tuple[str | None, Spent]]]]
 """Each with what it spent on each model."""
 
 
-class _Sum:
-    def __init__(self) -> None:
-        self.goals, self.spent = 0, Spent()
-
-    def add(self, spent: Spent, goals: int = 1) -> None:
-        self.goals += goals
-        self.spent += spent
-
-    def shown_as(self, kind: type[_S], *, known: bool, **more: object) -> _S:
-        return self.spent.shown_as(kind, known=known, goals=self.goals if known else None, **more)
-
-
 def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
     (found,) = costs(reader, scope, asked)
     return found
@@ -124,27 +111,26 @@ def costs(reader: Reader, scope: Scope, *asked: CostQuery) -> list[Cost]:
 
 
 def _cost(goals: _Goals, projects: Projects, asked: CostQuery, known: bool, dearest: Iterable[Goal]) -> Cost:
-    total, failed = _Sum(), _Sum()
-    groups: defaultdict[str | None, _Sum] = defaultdict(_Sum)
-    parts: defaultdict[str | None, defaultdict[str | None, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    failed = Spent()
+    groups: defaultdict[str | None, Spent] = defaultdict(Spent)
+    parts: defaultdict[str | None, defaultdict[str | None, Spent]] = defaultdict(lambda: defaultdict(Spent))
     names: dict[str | None, str] = {each.key: each.name for each in projects.of.values()}
     key_of, part_of = (_keys(each, asked.zone, projects) for each in (asked.by, asked.parts))
     for goal, models in goals:
-        for number, (model, spent) in enumerate(models):
-            key, is_first = key_of(goal, model), int(number == 0)
-            total.goals += is_first
+        for model, spent in models:
+            key, of_model = key_of(goal, model), msgspec.structs.replace(spent, goals=1)
             if goal.outcome in FAILED:
-                failed.add(spent, is_first)
-            groups[key].add(spent, 1 if asked.by == "model" else is_first)
+                failed += spent
+            groups[key] += of_model if asked.by == "model" else spent
             if asked.parts != "none":
-                parts[key][part_of(goal, model)].add(spent, 1 if "model" in (asked.by, asked.parts) else is_first)
+                parts[key][part_of(goal, model)] += of_model if "model" in (asked.by, asked.parts) else spent
     told = [
         each.shown_as(
             CostGroup, known=known, key=key, name=names.get(key, key), parts=_dearest_first(parts[key], names)
         )
         for key, each in groups.items()
     ]
-    total.spent = sum((each.spent for each in groups.values()), Spent())
+    total = msgspec.structs.replace(sum(groups.values(), Spent()), goals=sum(bool(models) for _, models in goals))
     return Cost(
         from_time=iso(asked.window.start_us),
         to=iso(asked.window.end_us),
@@ -178,8 +164,9 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callabl
 
 
 def _spent(models: bytes) -> list[tuple[str | None, Spent]]:
-    """What a goal spent on each model."""
-    return [(each.model, Spent.of_model(each)) for each in unpack(models, list[ModelTotals])]
+    """What a goal spent on each model; it is counted with the first."""
+    asked = enumerate(unpack(models, list[ModelTotals]))
+    return [(each.model, Spent.of_model(each, goals=int(number == 0))) for number, each in asked]
 
 
 def _by_cost(group: CostPart) -> Any:
@@ -187,7 +174,7 @@ def _by_cost(group: CostPart) -> Any:
     return -(group.known_cost_usd or 0), -(group.requests or 0), group.key or ""
 
 
-def _dearest_first(sums: Mapping[str | None, _Sum], names: Mapping[str | None, str]) -> list[CostPart]:
+def _dearest_first(sums: Mapping[str | None, Spent], names: Mapping[str | None, str]) -> list[CostPart]:
     shown = [each.shown_as(CostPart, known=True, key=key, name=names.get(key, key)) for key, each in sums.items()]
     return sorted(shown, key=_by_cost)
 

@@ -39,6 +39,7 @@ class Spent(msgspec.Struct, frozen=True):
     told_output_tokens: int = 0
     told_cache_read_tokens: int = 0
     told_cache_write_tokens: int = 0
+    goals: int = 0  # where they are sums over goals
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
@@ -247,21 +248,20 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     """The answer for a window. `names`: everybody who was in the team within it."""
     partial, before_partial = (each.coverage.reason != "complete" for each in (current, previous))
     total, before = (sum(each.spent.values(), Spent()) for each in (current, previous))
-    total_usd, members = exact_usd(total, partial=partial), []
+    total_usd, members = told_usd(total, partial=partial)["cost_usd"], []
     for developer_id in sorted(names, key=lambda each: (names[each], each)):
         spent = current.spent.get(developer_id, Spent())
-        cost_usd = exact_usd(spent, partial=partial)
-        share = cost_usd / total_usd if cost_usd is not None and total_usd else None
-        least = spent.least_usd if cost_usd is None and not partial else None
-        own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd}
-        own |= {"lower_bound_cost_usd": least, "share": share}
-        members.append(spent.shown_as(Member, known=not partial, **own))
+        own, told = (
+            {"developer_id": developer_id, "display_name": names[developer_id]},
+            told_usd(spent, partial=partial),
+        )
+        share = told["cost_usd"] / total_usd if told["cost_usd"] is not None and total_usd else None
+        members.append(spent.shown_as(Member, known=not partial, **own, **told, share=share))
     ranked = all(member.cost_usd is not None for member in members)
     inexact = partial or total.unpriced_requests or total.lower_bound_requests or total.upper_bound_requests
     least_usd = total.least_usd if inexact else None
     rollup = {"cost_usd": total_usd, "lower_bound_cost_usd": least_usd, "is_estimate": True}
     ratio = None if partial or not total.requests else total.priced_requests / total.requests
-    before_usd = exact_usd(before, partial=before_partial)
     return TeamCost(
         is_partial=partial,
         prev_is_partial=before_partial,
@@ -271,12 +271,15 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         rollup=total.shown_as(Rollup, known=not partial, **rollup),
         members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
         pricing_coverage=total.shown_as(PricingCoverage, known=not partial, ratio=ratio),
-        prev_cost_usd=before_usd,
-        prev_lower_bound_cost_usd=None if before_partial or before_usd is not None else before.least_usd,
+        **{f"prev_{name}": usd for name, usd in told_usd(before, partial=before_partial).items()},
     )
 
 
-def exact_usd(spent: Spent, *, partial: bool = False) -> float | None:
-    """None where it is not known whole. Requests that all cost nothing are no exact zero: only no request is."""
+def told_usd(spent: Spent, *, partial: bool = False) -> dict[str, float | None]:
+    """The cost where it is known whole, else what is known of it; nothing of a partial read.
+
+    Requests that all cost nothing are no exact zero: only no request is.
+    """
     nought_is_doubtful = spent.requests > 0 and spent.cost_usd_nano == 0
-    return None if partial or nought_is_doubtful else spent.cost_usd
+    cost_usd = None if partial or nought_is_doubtful else spent.cost_usd
+    return {"cost_usd": cost_usd, "lower_bound_cost_usd": None if partial or cost_usd is not None else spent.least_usd}

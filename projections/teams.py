@@ -14,7 +14,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import SLOT_US, Window, local_date, sorted_into
-from projections.prices import COUNTS, SUMS, Spent, exact_usd, told_by_responses
+from projections.prices import COUNTS, SUMS, Spent, told_by_responses, told_usd
 from projections.reader import Reader, bound, json_array
 from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in
 
@@ -163,6 +163,4 @@ def _spent(reader: Reader, scope: Scope, stays: Sequence[Sequence[Stay]]) -> lis
 def _costs(spent: Spent | None) -> dict[str, Any]:
     if spent is None:
         return dict.fromkeys(("cost_usd", "lower_bound_cost_usd", "request_count"))
-    cost_usd = exact_usd(spent)
-    least_usd = spent.least_usd if cost_usd is None else None
-    return {"cost_usd": cost_usd, "lower_bound_cost_usd": least_usd, "request_count": spent.requests}
+    return {**told_usd(spent), "request_count": spent.requests}

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,7 +21,7 @@ OUTSIDE_FAILURES_MAX = 50_000  # of the provider, anywhere in the organization, 
 _US_PER_HOUR = 3600 * US_PER_SECOND
 
 
-class ShownEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ShownEvent(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that held requests up; the last three are there for outages alone."""
 
     detector: Detector
@@ -126,19 +126,11 @@ def _impact(events: Sequence[ThrottleEvent], requests: tuple[int, int], *, is_pa
         hours[event.detector] += event.delay_us / _US_PER_HOUR
     shown = []
     for event in sorted(events, key=lambda event: -event.at_us):
-        is_outage = event.detector == "service_outage"
-        told = ShownEvent(
-            detector=event.detector,
-            timestamp=iso(event.at_us),
-            session_id=event.session_id,
-            details=event.details,
-            estimated_delay_secs=event.delay_us / US_PER_SECOND,
-            confidence=event.confidence if is_outage else UNSET,
-            # There is no status source yet that would name an incident.
-            incident_name=None if is_outage else UNSET,
-            incident_url=None if is_outage else UNSET,
-        )
-        shown.append(told)
+        more: dict[str, Any] = {}
+        if event.detector == "service_outage":  # there is no status source yet that would name an incident
+            more = {"confidence": event.confidence, "incident_name": None, "incident_url": None}
+        told = event.detector, iso(event.at_us), event.session_id, event.details, event.delay_us / US_PER_SECOND
+        shown.append(ShownEvent(*told, **more))
     return ThrottleImpact(
         is_partial=is_partial,
         events=shown,
