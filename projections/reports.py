@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -28,7 +28,7 @@ from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.goals import Wanted, goals
 from projections.sub_sessions.listing import trivia
 from projections.sub_sessions.rows import GoalOutcome, turns_in
-from projections.teams import Begun, begun
+from projections.teams import Begun, begun, members_in
 from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
@@ -162,17 +162,6 @@ ByIntent = dict[_Kind, int]
 """Settled sub-sessions above the floor, by what they were after."""
 
 
-class TeamDay(msgspec.Struct, frozen=True):
-    """What began on the day; the outcomes add up to it, trivia are among those that do not count."""
-
-    members_active: int
-    sub_sessions: int
-    outcomes: dict[str, int]  # by the names of `OUTCOMES`
-    trivia: int
-    by_intent: ByIntent
-    work: WorkLabels
-
-
 class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     team_id: UUID
     date: str
@@ -200,19 +189,10 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 OUTCOMES: dict[str, GoalOutcome] = {"crushed" if each == "reached" else each: each for each in get_args(GoalOutcome)}
 
 
-def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:
-    """The days of a team's stays, which are of the scope's organization. `labels`: whether anybody will read them."""
+def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> tuple[list[Begun], WorkLabels]:
+    """What was begun in the stays of a day, which are of the scope's organization. `labels`: whether any are read."""
     found = begun(reader, scope, stays)
-    intents = [each.intent for each in found if each.settled and each.floor_passed]
-    outcomes = Counter(each.outcome for each in found)
-    return TeamDay(
-        len({each.developer_id for each in found}),
-        len(found),
-        {name: outcomes[outcome] for name, outcome in OUTCOMES.items()},
-        sum(each.settled and not each.floor_passed for each in found),
-        {name: intents.count(name) for name in get_args(_Kind)},
-        _labelled(reader, found) if labels else NO_WORK,
-    )
+    return found, _labelled(reader, found) if labels else NO_WORK
 
 
 def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
@@ -247,26 +227,37 @@ def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
     return title
 
 
-def withheld(day: TeamDay, team_minimum: int) -> str | None:
+def withheld(found: Sequence[Begun], team_minimum: int) -> str | None:
     """Why how a day came out is not told: of one or two members it would be about a person."""
-    if day.members_active == 0 or day.members_active >= team_minimum:
+    active = members_in(found)
+    if active == 0 or active >= team_minimum:
         return None
     return f"fewer than {team_minimum} members were active: how it came out would tell on one of them"
 
 
 def team_summary(
-    team_id: UUID, date: str, timezone: str, language: str, day: TeamDay, reason: str | None, narration: Narration
+    team_id: UUID,
+    date: str,
+    timezone: str,
+    language: str,
+    found: Sequence[Begun],
+    reason: str | None,
+    narration: Narration,
 ) -> TeamSummary:
     """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
-    narrative = narration.narrative
-    told = {**day.outcomes, "trivia": day.trivia, "by_intent": day.by_intent}
+    narrative, outcomes = narration.narrative, Counter(each.outcome for each in found)
+    settled = [each for each in found if each.settled]
+    told: dict[str, Any] = {name: outcomes[outcome] for name, outcome in OUTCOMES.items()}
+    told["trivia"] = sum(not each.floor_passed for each in settled)
+    intents = Counter(each.intent for each in settled if each.floor_passed)
+    told["by_intent"] = {name: intents[name] for name in get_args(_Kind)}
     return TeamSummary(
         team_id=team_id,
         date=date,
         timezone=timezone,
         language=language,
-        members_active=day.members_active,
-        sub_sessions=day.sub_sessions,
+        members_active=members_in(found),
+        sub_sessions=len(found),
         withheld=reason,
         narrative=None if narrative is None else narrative.text,
         narrative_status=narration.status,

@@ -84,6 +84,10 @@ def begun(reader: Reader, scope: Scope, stays: Iterable[Stay], most: int = -1) -
     return found
 
 
+def members_in(found: Iterable[Begun]) -> int:
+    return len({each.developer_id for each in found})
+
+
 def team_trend(
     reader: Reader,
     scope: Scope,
@@ -124,9 +128,9 @@ def _counts(begun: Sequence[Begun] | None, day_of: Callable[[int], date], minimu
     by_day: defaultdict[date, list[Begun]] = defaultdict(list)
     for each in begun:
         by_day[day_of(each.started_us // SLOT_US)].append(each)
-    told = [day for day in by_day.values() if len({each.developer_id for each in day}) >= minimum]
+    told = [day for day in by_day.values() if members_in(day) >= minimum]
     of = Counter(each.outcome for each in chain(*told))
-    counts: dict[str, Any] = {"members_active": len({each.developer_id for each in begun}), "begun": len(begun)}
+    counts: dict[str, Any] = {"members_active": members_in(begun), "begun": len(begun)}
     if begun and not told:
         return dict.fromkeys(names) | counts | {"on_other_days": len(begun)}
     counts |= {name: of[name] for name in outcomes}

@@ -46,13 +46,17 @@ class FileShown(msgspec.Struct, frozen=True):
     lines_removed: int | None
 
 
-class ModelWork(goals.CostDoubts, frozen=True, kw_only=True):
-    """What one model was asked for. `model` is None where it was not reported."""
+class Used(goals.CostDoubts, frozen=True, kw_only=True):
+    """What a turn took, or a goal of one model. Tokens are None where a request told none, or nobody any."""
 
-    model: str | None
+    model: str | None  # of several the one asked most; None where it was not reported
     requests: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
     total_tokens: int | None
-    cost_usd: float | None
+    cost_usd: float | None  # None where a request has no price, or none was seen
 
 
 class TokenCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +83,7 @@ class SubSessionDetail(SubSession, frozen=True, kw_only=True):
     floor: FloorShown
     agent_session_ids: list[str]
     files: list[FileShown]  # those edited most first
-    models: list[ModelWork]  # those asked most first
+    models: list[Used]  # those asked most first
     token_costs: list[TokenCost]  # the dearest first; none where some have no list price
     median_cost_usd: float | None  # of the developer's newest 200 goals of a known cost
     unsure_gaps: list[UnsureGap]  # where the judge hardly knew whether another goal begins, and nobody said
@@ -146,7 +150,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
         models=[
-            spent.shown_as(ModelWork, model=each.model, **({} if spent.total_tokens else _UNTOLD))
+            spent.shown_as(Used, model=each.model, **({} if spent.total_tokens else _UNTOLD))
             for each, spent in zip(asked, map(Spent.of_model, asked), strict=True)
         ],
         token_costs=_token_costs(reader, models, row.started_us),
@@ -271,19 +275,6 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         if characters > PAGE_CHARS_MAX:
             break
     return rows
-
-
-class Used(goals.CostDoubts, frozen=True, kw_only=True):
-    """What a turn took, of all models together. Tokens are None where a request told none, or nobody any."""
-
-    model: str | None  # the one asked most
-    requests: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cache_read_tokens: int | None
-    cache_write_tokens: int | None
-    total_tokens: int | None
-    cost_usd: float | None  # None where a request has no price, or none was seen
 
 
 _UNTOLD: dict[str, Any] = dict.fromkeys(name for name in Used.__struct_fields__ if name.endswith("_tokens"))

@@ -7,11 +7,10 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.scores.grades import Interval
-from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window
-from projections.derive.sessions import neighbour, session_gaps
-from projections.reader import Reader, bound, unpack
+from projections.derive.sessions import arcs_of, neighbour, session_gaps
+from projections.reader import Reader, bound
 from projections.sub_sessions import rows as goal_rows
 
 
@@ -130,16 +129,11 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
     current = goal_rows.resolve(reader, scope, sub_session_id)
     if current is None:
         return None
-    turns = goal_rows.turns_in(reader.db, str(current))
-    following = neighbour(reader.db, turns[-1], ">")
-    # The arc that holds the turn of this id; a sub-session that was joined of several is called by its first.
-    query = (
-        "SELECT a.turn_id, r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
-        "JOIN arcs r ON r.sub_session_id = p.sub_session_id WHERE a.alias_id = ?"
-    )
-    found = reader.db.execute(query, (str(sub_session_id),)).fetchall()
-    arcs = [unpack(body, Arc) for _, body in found]
-    part = next((arc.arc_id for arc in arcs if UUID(found[0][0]) in arc.turn_ids), None)
+    turns, arcs = goal_rows.turns_in(reader.db, str(current)), arcs_of(reader.db, str(current))
+    following, query = neighbour(reader.db, turns[-1], ">"), "SELECT turn_id FROM turn_alias WHERE alias_id = ?"
+    (named,) = reader.db.execute(query, (str(sub_session_id),)).fetchone()
+    # The arc that holds this turn; a sub-session that was joined of several is called by its first.
+    part = next((arc.arc_id for arc in arcs if UUID(named) in arc.turn_ids), None)
     if part == current:
         query = (
             "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "

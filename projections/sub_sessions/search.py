@@ -12,9 +12,10 @@ from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import response_ref, text_of
-from projections.reader import Reader, TextRef, bodies
+from projections.reader import Reader, TextRef
 from projections.sub_sessions.goals import Asked, Cursor, Goal, Wanted, places, rows_of, shown
 from projections.sub_sessions.projects import projects_of
+from projections.sub_sessions.rows import turns_in
 
 SEARCH_US = US_PER_SECOND  # how long texts are opened for one request
 WORDS_CHARACTERS_MAX = 500
@@ -94,11 +95,7 @@ def _newest_first(reader: Reader, scope: Scope, asked: Asked, cursor: Cursor | N
 
 def _said_in(reader: Reader, scope: Scope, name: str, words: list[re.Pattern[str]]) -> Found | None:
     """In its newest turn that says them, else in the title that a person gave it."""
-    query = (
-        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
-    )
-    turns = list(enumerate(bodies(reader.db, Turn, query, (name,)), 1))[::-1]
+    turns = list(enumerate(turns_in(reader.db, name), 1))[::-1]
     for some in (turns[at : at + _TURNS_AT_ONCE] for at in range(0, len(turns), _TURNS_AT_ONCE)):
         texts = _texts(reader, [turn for _, turn in some])
         for (number, _), (prompt, answer) in zip(some, texts, strict=True):

@@ -70,10 +70,10 @@ async def daily_summary(call: ByKey) -> TeamSummary:
     day, language = call.asked_day() or times.local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
     date = day.isoformat()
     stays = stays_in(service.directory, team, times.local_day_bounds(day, zone), zone)
-    found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
+    found, work = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
     reason, told = withheld(found, organization_of(call).team_minimum), Narration("withheld")
     if reason is None:
-        asked = NarrativeRequest("team", call.scope, str(team.team_id), date, zone.key, language, found.work)
+        asked = NarrativeRequest("team", call.scope, str(team.team_id), date, zone.key, language, work)
         told = await service.narrate(asked)
     return team_summary(team.team_id, date, zone.key, language, found, reason, told)
 

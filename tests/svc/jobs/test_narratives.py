@@ -208,9 +208,9 @@ def planted_day(markers: list[str], ask: str, titled: bool) -> NarrativeRequest:
         log.renames(capture_id, f"{title} by Ana")
     log.passes(MONDAY + 5 * HOUR)
     stays = [Stay(ANA, MONDAY - HOUR, MONDAY + HOUR)]
-    day = team_day(reader(project(log.facts), log.facts), ANA_SCOPE, stays, labels=True)
-    assert day.sub_sessions == 1
-    return NarrativeRequest("team", ANA_SCOPE, team, "2026-01-05", "UTC", "en", day.work)
+    found, work = team_day(reader(project(log.facts), log.facts), ANA_SCOPE, stays, labels=True)
+    assert len(found) == 1
+    return NarrativeRequest("team", ANA_SCOPE, team, "2026-01-05", "UTC", "en", work)
 
 
 async def sent_for(days: Sequence[NarrativeRequest], folder: Path) -> list[Request]:

@@ -219,6 +219,7 @@ async def test_a_sub_session_in_lists_and_in_full(house: House, api: Caller) -> 
     assert shown["floor"] == {"passed": True, "turns": 1, "lines": 13, "mutating_calls": 1, "reason": None}
     assert shown["files"] == [{"path": "src/parser.py", "edits": 1, "lines_added": 12, "lines_removed": 1}]
     work = {"model": "claude-sonnet-4-5", "requests": 1, "total_tokens": 1170, "cost_usd": 0.01}
+    work |= {"input_tokens": 100, "output_tokens": 20, "cache_read_tokens": 1000, "cache_write_tokens": 50}
     nothing = {name: 0 for name in shown["models"][0] if name.endswith("_requests")}
     assert shown["models"] == [work | nothing]
     assert (shown["agent_session_ids"], shown["title_source"], shown["is_preview"]) == (["a"], "rubric", False)
