@@ -1,6 +1,7 @@
 """The two listeners and everything they serve; `tests/routes.txt` is the contract's list."""
 
 from functools import cache, partial
+from pkgutil import get_data
 
 import msgspec
 from quart_trio import QuartTrio
@@ -17,7 +18,8 @@ from svc_http.ports import Service, beside
 from svc_http.routes import capture, goals, operations, otlp, people, reports, scores, sub_sessions, teams
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration, moved)
+_PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration)
+_Addresses = dict[str, dict[str, tuple[str, str]]]  # page → method and path → who answers, and what it is
 _FAMILIES = (operations, capture, scores, teams, goals, sub_sessions, reports, people, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _DESCRIPTION = Routes()
@@ -34,8 +36,13 @@ def api_routes() -> list[Route]:
 
 
 def page_routes() -> list[Route]:
-    """What a person sees in a browser; no part of the description."""
-    return [each for family in _PAGES for each in family.routes]
+    """What a person sees in a browser, as `pages/addresses.toml` lists it; no part of the description."""
+    table = msgspec.toml.decode(get_data("svc_http.pages", "addresses.toml") or b"", type=_Addresses)
+    routes = Routes()
+    for page in _PAGES:
+        for at, (handler, about) in table[page.__name__.rpartition(".")[2]].items():
+            routes(at, about)(getattr(page, handler))
+    return [*routes, *moved.routes]
 
 
 def build_intake(service: Service) -> QuartTrio:

@@ -19,23 +19,20 @@ from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import Form, HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, is_sent_again, operator_text
+from svc_http.pages.door import SIGN_IN, ByOperator, is_sent_again, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
 from svc_http.params import SHOWN_CHARACTERS, integer, one_of
 from svc_http.ports import Status
 from svc_http.routes.people import audit_file, digest_of, new_link
-from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
 PEOPLE = "/administration/people"
 ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 _R = TypeVar("_R", records.Key, records.Membership, records.Team)
-routes = Routes()
 
 
-@routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
 async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, wrong: str | None = None) -> Response:
     directory, words = call.service.directory, SAID.said_of_member.get(call.query.get("said", ""))
     members = [
@@ -127,7 +124,6 @@ async def _done(
 # --- members and keys -------------------------------------------------------------------------------------------
 
 
-@routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
 async def invite(call: ByOperator, form: Form) -> Response:
     scope = Scope(_own_organization(call, form), uuid.uuid4())
     role, name = one_of("role", form.get("role", ""), ROLES), form.get("name", "").strip()
@@ -146,7 +142,6 @@ async def invite(call: ByOperator, form: Form) -> Response:
     return await _invited(call, scope, name)
 
 
-@routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
 async def offer_link(call: ByOperator, form: Form, membership_id: UUID) -> Response:
     member, directory = _looked_after(call, records.Membership, membership_id), call.service.directory
     scope, name = member.scope, directory.name_of(member.developer_id) or ""
@@ -168,20 +163,17 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
     return await people(call, {"name": name, "url": url, "days": INVITATION_DAYS, "teams": teams})
 
 
-@routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, form: Form, membership_id: UUID) -> Response:
     role = one_of("role", form.get("role", ""), ROLES)
     member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "role-set", member, acts.ChangeMembership(membership_id=member.id, role=role))
 
 
-@routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
 async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, records.Membership, membership_id)
     return await _done(call, "member-ended", member, acts.EndMembership(membership_id=member.id))
 
 
-@routes(f"POST {PEOPLE}/<membership_id>/start", "Take somebody back in, in the role that they had.")
 async def take_back_in(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, records.Membership, membership_id)
     start = acts.StartMembership(
@@ -190,7 +182,6 @@ async def take_back_in(call: ByOperator, membership_id: UUID) -> Response:
     return await _done(call, "member-back", member, start)
 
 
-@routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
 async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, records.Membership, membership_id)
     browsers = sign_ins_of(call.service.directory, member.scope, call.service.now_us())
@@ -198,19 +189,16 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     return await _done(call, "signed-out", member, *ends)
 
 
-@routes("POST /administration/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     member = call.service.directory.membership(_looked_after(call, records.Key, key_id).scope)
     return await _done(call, "key-revoked", member, acts.RevokeKey(credential_id=key_id))
 
 
-@routes("POST /administration/teams", "Form a team.")
 async def form_team(call: ByOperator, form: Form) -> Response:
     house, name = _own_organization(call, form), form.get("name", "").strip()
     return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
 
 
-@routes("POST /administration/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, form: Form, team_id: UUID) -> Response:
     _looked_after(call, records.Team, team_id)
     member = _looked_after(call, records.Membership, _id_sent(form.get("member", "")))
@@ -218,7 +206,6 @@ async def add_to_team(call: ByOperator, form: Form, team_id: UUID) -> Response:
     return await _done(call, "put-in", member, stay)
 
 
-@routes("POST /administration/team-memberships/<stay_id>/end", "Take somebody out of a team.")
 async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     stay = call.service.directory.get(records.TeamMembership, stay_id)
     missing, team_id = f"no team membership {stay_id} here", None if stay is None else stay.team_id
@@ -231,10 +218,9 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 
 ACTS_SHOWN = 100  # on one page
 FREE_BYTES_MIN, PRICES_US_MAX = 10**9, 7 * US_PER_DAY
-SERVER = OPERATOR_NAV[0][0]
+SERVER = "/administration/server"
 
 
-@routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
 async def server(call: ByOperator) -> Response:
     call.check_runs_the_server()
     asked, directory = records.forget_requests(call.service.directory), call.service.directory
@@ -266,26 +252,22 @@ def _wrong(shown: Status, prices_asked_us: int) -> list[str]:
     return [sentence for sentence, holds in said.items() if holds]
 
 
-@routes("GET /administration", "To the first of the pages of administration.")
 async def administration(call: ByOperator) -> Response:
     return rendering.redirect(SERVER if call.owner is None else PEOPLE)
 
 
-@routes("POST /administration/replay", "Build the scores anew from the log.")
 async def replay(call: ByOperator) -> Response:
     call.check_runs_the_server()
     call.service.start_replay()
     return rendering.redirect(f"{SERVER}?said=replaying")
 
 
-@routes("POST /administration/sign-out", "End what this browser may do for the operator.")
 async def sign_out(call: ByOperator) -> Response:
     call.check_runs_the_server()
     call.service.operators.end(digest_of(operator_text(call.request)))
     return rendering.redirect(SIGN_IN)
 
 
-@routes("GET /administration/audit", "Who changed what when.")
 async def audit(call: ByOperator) -> Response:
     acts, asked = await _acts(call), {name: call.query.get(name, "") for name in ("from", "to")}
     number = max(integer(call.query, "page") or 1, 1)
@@ -301,8 +283,6 @@ async def audit(call: ByOperator) -> Response:
     )
 
 
-@routes("GET /administration/audit.ndjson", "Every act, a line each.")
-@routes("GET /administration/audit.csv", "Every act, as a table.")
 async def audit_as_file(call: ByOperator) -> Response:
     return audit_file(await _acts(call), "csv" if call.request.path.endswith("csv") else "ndjson")
 

@@ -18,17 +18,14 @@ from svc_http.pages.period import Drawn, drawn, period_of
 from svc_http.pages.rendering import cut
 from svc_http.pages.words import cost_told, usd
 from svc_http.params import one_of
-from svc_http.routing import Routes
 
 REQUESTS_MAX = 10_000  # the newest of the time, so that nobody waits for the page; the API looks at more
 NAME_CHARACTERS = 40
 SERIES_MAX = 4  # so many models or projects have a colour of their own, the dearest; the others share one
 TABS: tuple[CostBy, ...] = ("outcome", "model", "project", "agent")
 STACKS: tuple[CostParts, ...] = ("model", "project")
-routes = Routes()
 
 
-@routes("GET /cost", "What the work cost, and the time lost.")
 async def cost(call: BySignIn) -> Response:
     window, asked = await period_of(call)
     by = one_of("by", call.query.get("by", TABS[0]), TABS)

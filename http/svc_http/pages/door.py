@@ -30,6 +30,7 @@ COOKIE = "svc_session"
 COOKIE_BYTES = 32
 COOKIE_CHARACTERS_MAX = 64
 SIGN_IN = "/sign-in"
+_OF_ONE_PAGE = ("page", "cursor", "said", "about")
 
 
 class BySignIn(ByKey, frozen=True):
@@ -44,8 +45,8 @@ class BySignIn(ByKey, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
         teams = self.service.directory.teams_of(self.scope)
-        menu = MENU if self.caller.role == "owner" else MENU[:1]
-        head = {"me": self.profile, "teams": teams, "nav": NAV, "menu": menu}
+        menu = SAID.heads["menu" if self.caller.role == "owner" else "own_menu"]
+        head = {"me": self.profile, "teams": teams, "nav": SAID.heads["pages"], "menu": menu}
         return await _framed(self, name, status, head | values)
 
 
@@ -80,7 +81,8 @@ class ByOperator(Call, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         if self.owner is not None:
             return await self.owner.show(name, status, **values)
-        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": OPERATOR_NAV, "menu": OPERATOR_MENU}
+        nav, menu = SAID.heads["operators_pages"], SAID.heads["operators_menu"]
+        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": nav, "menu": menu}
         return await _framed(self, name, status, head | values)
 
 
@@ -115,20 +117,6 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
     asked = values.get("period")
     wrong = isinstance(asked, period.Period) and asked.wrong is not None
     return await rendering.html(name, frame | dict(values), 400 if wrong else status)
-
-
-NAV = (  # address and name, in the order of the head of every page
-    *(("/", "Home"), ("/goals", "Goals"), ("/habits", "Habits")),
-    *(("/cost", "Cost"), ("/team", "Team"), ("/reports", "Reports")),
-)
-MENU = (("/settings", "Settings"), ("/administration", "Administration"))  # behind one's name; the second for owners
-_OF_ONE_PAGE = ("page", "cursor", "said", "about")
-OPERATOR_NAV = (  # address and name, in the order of the head of every page
-    ("/administration/server", "Server"),
-    ("/administration/people", "People"),
-    ("/administration/audit", "Audit log"),
-)
-OPERATOR_MENU = (("/", "Your own pages"),)
 
 
 def is_sent_again(form: Form, made: int) -> bool:

@@ -29,7 +29,6 @@ from svc_http.pages.words import KINDS, SAID, counted
 from svc_http.params import OFFSET_MAX, integer
 from svc_http.ports import beside
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
-from svc_http.routing import Routes
 
 TURNS_SHOWN = 25
 FOLDED_CHARACTERS_MAX = 40_000  # of the texts of one page; what is behind them has a page for each turn
@@ -45,10 +44,8 @@ SAID_WORDS: Mapping[str, str] = {  # action → what it said, for the list of wh
     "rename": "It has the title that you gave it",
 }
 _NOT_YOURS = "no goal of this address is yours"
-routes = Routes()
 
 
-@routes("GET /goals/<goal_id>", "One goal, and with `turn` one of its turns alone.")
 async def goal(call: BySignIn, goal_id: UUID) -> Response:
     alone, opened = integer(call.query, "turn"), integer(call.query, "open") or 0
     number = min(max(integer(call.query, "page") or _page_of(opened), 1), OFFSET_MAX // TURNS_SHOWN)
@@ -233,7 +230,6 @@ def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
     return word, OverrideBody(field, action, payloads.get(word))
 
 
-@routes("GET /goals/<goal_id>/say", "What the figures become by a word about a goal.")
 async def preview(call: BySignIn, goal_id: UUID) -> Response:
     fields = dict(call.query.items())
     word, body = _body(fields)
@@ -264,13 +260,11 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     )
 
 
-@routes("POST /goals/<goal_id>/back", "Take a word back: what was judged counts again.")
 async def take_back(call: BySignIn, form: Form, goal_id: UUID) -> Response:
     said = await override(call, OverrideBody(form.get("field", ""), "clear"), str(goal_id))
     return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{said.sub_session_id}")(said="back"))
 
 
-@routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
 async def take_word(call: BySignIn, form: Form, goal_id: UUID) -> Response:
     word, body = _body(form)
     _, command = await command_of(call, body, str(goal_id))

@@ -18,7 +18,6 @@ from svc_http.pages.period import NAMES, period_of
 from svc_http.pages.words import KINDS, SAID, STATES
 from svc_http.params import Query
 from svc_http.routes.goals import FOUND_MAX, found_with, page_of_goals, wanted
-from svc_http.routing import Routes
 
 TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
 assert {*SAID.sorts} == {*get_args(Sort)}
@@ -26,17 +25,14 @@ FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", 
 """The parameters of the address beside the period; they are those of the API."""
 SEARCH = "/goals/search"
 LinkTo = Callable[..., str]
-routes = Routes()
 
 
-@routes("GET /goals", "The goals, with filters.")
 async def list_goals(call: BySignIn) -> Response:
     window, period = await period_of(call)
     found = await call.read(goals, wanted(call.query, window), *page_of_goals(call.query))
     return await call.show("goals.html", **period, **shown_of(call.query, await _projects(call)), found=found)
 
 
-@routes("POST /goals/search", "Goals in which some words were said.")
 async def find_goals(call: BySignIn, form: Form) -> Response:
     """What was found has an address, which narrows the list and names the search; so one comes back to it."""
     words = form.get("words", "").strip()
@@ -48,7 +44,6 @@ async def find_goals(call: BySignIn, form: Form) -> Response:
     return rendering.redirect(link_of(carried(call.query))(SEARCH, search=name))
 
 
-@routes(f"GET {SEARCH}", "What a search found, which this browser made since the server started; else all goals.")
 async def found_goals(call: BySignIn) -> Response:
     words = looked_for(call)
     if words is None:

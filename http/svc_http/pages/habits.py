@@ -22,11 +22,9 @@ from svc_http.pages.door import BySignIn
 from svc_http.pages.period import period_of
 from svc_http.pages.words import percent
 from svc_http.ports import beside
-from svc_http.routing import Routes
 
 WEEKS_SHOWN = 12
 EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older words tell little of how one works now
-routes = Routes()
 
 
 def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> dict[str, Any]:
@@ -52,7 +50,6 @@ def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> dict
     }
 
 
-@routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
     window, period = await period_of(call)
     shown = period | await call.read(_found, window, call.own_zone) | {"text": "", "grade": None}
@@ -64,7 +61,6 @@ def _by_week(name: BooleanName, weeks: Sequence[skill.HabitCounts]) -> Markup:
     return charts.spark(f"Percent by week, the oldest first: {' '.join(map(percent, shares))}", shares)
 
 
-@routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
 async def grade(call: BySignIn, form: Form) -> Response:
     text, found = form.get("prompt", ""), None
     is_long = len(text.encode()) > prompt_grade.GRADED_BYTES_MAX

@@ -27,11 +27,9 @@ from svc_http.pages.rendering import rate
 from svc_http.pages.settings import questions, stays
 from svc_http.pages.words import number
 from svc_http.routes.sub_sessions import answer_stream
-from svc_http.routing import Routes
 
 UNDECIDED_SHOWN = 3
 LIVE_SHOWN = 10
-routes = Routes()
 
 
 def _home(
@@ -59,7 +57,6 @@ def _home(
     return spent, bars, found
 
 
-@routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
     (_, asked), zone, now_us = await period_of(call), call.own_zone, call.service.now_us()
     parts = drawn(asked["period"], zone)
@@ -93,7 +90,6 @@ def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
     return charts.bars(f"Goals by {parts.unit}: reached, not reached, undecided", bars, number)
 
 
-@routes("GET /live", "What changes, as server-sent events.")
 async def live_stream(call: BySignIn) -> Response:
     def still_in() -> None:
         if sign_in_of(call.service, call.request) is None:

@@ -21,13 +21,11 @@ from svc_http.pages.door import BySignIn
 from svc_http.pages.words import HABITS, SAID, day, local, rate_told
 from svc_http.params import OFFSET_MAX, integer, one_of
 from svc_http.routes import reports as api
-from svc_http.routing import Routes
 
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
 PAGE_ROWS, ROWS_SHOWN, ROWS_OF_NEWEST = 50, 20, 5
-routes = Routes()
 
 
 class Section(dict[str, Any]):
@@ -52,7 +50,6 @@ def _bounds(meta: Meta) -> tuple[int, int]:
     return parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
 
 
-@routes("GET /reports", "The reports, and where to ask for one.")
 async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Response:
     number = min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
     listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
@@ -75,7 +72,6 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
     )
 
 
-@routes("POST /reports", "Ask for a report.")
 async def ask_for(call: BySignIn, form: Form) -> Response:
     period: Schedule = one_of("period", form.get("period", ""), PERIODS)
     try:
@@ -87,7 +83,6 @@ async def ask_for(call: BySignIn, form: Form) -> Response:
     return rendering.redirect(f"/reports/{started.report_id}")
 
 
-@routes("GET /reports/<report_id>", "One report.")
 async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
     return await call.show(
@@ -140,19 +135,16 @@ async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | N
     return [(CHANNELS[channel], made[-1], next_try_us(made[-1].at_us, made)) for channel, made in tries.items() if made]
 
 
-@routes("POST /reports/<report_id>/cancel", "Cancel a report.")
 async def cancel(call: BySignIn, report_id: UUID) -> Response:
     await api.cancel(call, report_id)
     return rendering.redirect(f"/reports/{report_id}")
 
 
-@routes("POST /reports/<report_id>/delete", "Delete a report.")
 async def delete(call: BySignIn, report_id: UUID) -> Response:
     await api.delete(call, report_id)
     return rendering.redirect("/reports?said=report-deleted")
 
 
-@routes("POST /reports/schedule", "Have reports made by themselves.")
 async def schedule(call: BySignIn, form: Form) -> Response:
     wanted = tuple(each for each in PERIODS if each in form)
     offered = call.service.settings.channels

@@ -28,9 +28,6 @@ from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, one_of, zone_sent
 from svc_http.records import Arrival
 from svc_http.routes.people import new_key
-from svc_http.routing import Routes
-
-routes = Routes()
 
 
 def _own_keys(call: BySignIn) -> list[Key]:
@@ -81,7 +78,6 @@ def _agents(arrivals: Sequence[Arrival]) -> list[tuple[str, str, list[str]]]:
     return sorted(found, key=lambda agent: agent[1], reverse=True)
 
 
-@routes("GET /settings", "What is one's own, and in whose hands.")
 async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | None = None) -> Response:
     came, developer_id = call.service.arrivals, call.scope.developer_id
     known: list[tuple[str, str, int]] = []
@@ -113,7 +109,6 @@ async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | Non
     )
 
 
-@routes("GET /client/<name>", "svc itself as a wheel, for `uv tool install` and pipx.")
 async def wheel(call: Call, name: str) -> Response:
     made = (await call.service.client_setup()).wheel
     if made is None:
@@ -124,7 +119,6 @@ async def wheel(call: Call, name: str) -> Response:
     return TrioResponse(made.data, 200, headers, content_type="application/zip")
 
 
-@routes("GET /client/svc-client.pyz", "Where the client's one file was.")
 async def old_client(call: Call) -> Response:
     made = (await call.service.client_setup()).wheel
     where = "a wheel of svc" if made is None else f"{own_address(call.request)}/client/{made.name}"
@@ -140,7 +134,6 @@ async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
     return rendering.redirect(f"/settings?said={said}")
 
 
-@routes("POST /settings/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn, form: Form) -> Response:
     if is_sent_again(form, len(_own_keys(call))):
         return rendering.redirect("/settings?said=key-made")
@@ -150,14 +143,12 @@ async def make_key(call: BySignIn, form: Form) -> Response:
     return await settings(call, key)
 
 
-@routes("POST /settings/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
     return await _done(call, acts.RevokeKey(credential_id=key_id), "key-revoked")
 
 
-@routes("POST /settings/browsers/<sign_in_id>/end", "Sign a browser out.")
 async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
         raise HttpError(404, "no browser of this address is signed in as you")
@@ -165,7 +156,6 @@ async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     return rendering.redirect("/settings?said=signed-out")
 
 
-@routes("POST /settings/access/<access_id>/keep", "Say that what came by another member's link is one's own.")
 async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     """For good; but from a browser that came by such a link itself, in that browser alone."""
     _asked_about(call, access_id)
@@ -174,7 +164,6 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     return rendering.redirect(f"/?said={'kept' if only_in is None else 'kept-here'}")
 
 
-@routes("POST /settings/access/<access_id>/end", "Say that it is not one's own, which ends it.")
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
     match _asked_about(call, access_id):
         case SignIn():
@@ -192,21 +181,18 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
     raise HttpError(404, "nothing of this address is asked about")
 
 
-@routes("POST /settings/team-memberships/<team_membership_id>/end", "Leave a team.")
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
     if team_membership_id not in {each["stay"].id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
     return await _done(call, acts.RemoveTeamMember(team_membership_id=team_membership_id), "left")
 
 
-@routes("POST /settings/sign-out", "Sign every browser out.")
 async def sign_out_everywhere(call: BySignIn) -> Response:
     for each in _own_sign_ins(call):
         accepted(await call.service.administer(acts.EndSignIn(sign_in_id=each.id)))
     return forget_cookie(call.request, rendering.redirect(SIGN_IN))
 
 
-@routes("POST /settings/profile", "Set zone and language.")
 async def set_profile(call: BySignIn, form: Form) -> Response:
     language = one_of("language", form.get("language", ""), LANGUAGES)
     try:
@@ -217,17 +203,14 @@ async def set_profile(call: BySignIn, form: Form) -> Response:
     return await _done(call, change, "saved")
 
 
-@routes("POST /settings/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
     return await _done(call, acts.RequestForget(developer_id=call.scope.developer_id), "asked")
 
 
-@routes("POST /settings/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
     return await _done(call, acts.WithdrawForget(developer_id=call.scope.developer_id), "asked-back")
 
 
-@routes("GET /settings/goals.json", "Every goal with its figures, as a file.")
 async def goals_file(call: BySignIn) -> Response:
     found = await call.read(goals, Wanted(window=Window(0, INSTANT_MAX_US)), ROWS_MAX)
     headers = {"Content-Disposition": 'attachment; filename="svc-goals.json"'}

@@ -21,19 +21,16 @@ from svc_http.pages.words import SAID
 from svc_http.params import Call
 from svc_http.ports import Provider, Service
 from svc_http.routes.people import digest_of, new_link
-from svc_http.routing import Routes, developer_of, note_wrong
+from svc_http.routing import developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
-routes = Routes()
 
 
-@routes(f"GET {door.SIGN_IN}", "Where a key opens the pages.")
 async def sign_in_page(call: Call, to: str | None = None, wrong: str | None = None, status: int = 200) -> Response:
     values = {"next": to or local_path(call.query.get("next")), "wrong": wrong, "provider": call.service.provider}
     return await rendering.html("sign-in.html", values, status)
 
 
-@routes(f"POST {door.SIGN_IN}", "Sign in with a key.")
 async def sign_in(call: Call, form: Form) -> Response:
     key, to = form.get("key", "").strip(), local_path(form.get("next"))
     try:
@@ -44,7 +41,6 @@ async def sign_in(call: Call, form: Form) -> Response:
     return await open_sign_in(call.service, call.request, to, who, entry.root_of(call.service.directory, who.key))
 
 
-@routes("GET /open/<token>", "Whose pages a link opens, and the button that opens them.")
 async def link_page(call: Call, token: str) -> Response:
     """Changes nothing, so that whoever only looks, like a mail scanner or a preview, uses no link up."""
     link = await _waiting(call, token)
@@ -52,14 +48,13 @@ async def link_page(call: Call, token: str) -> Response:
     return await rendering.html("open.html", {"person": person, "token": token})
 
 
-@routes("POST /open/<token>", "Sign in by a link, once.")
 async def open_by_link(call: Call, token: str) -> Response:
     service, link = call.service, await _waiting(call, token)
     if link is None:
         text = secrets.token_urlsafe(door.COOKIE_BYTES)
         service.operators.use(digest_of(token))
         service.operators.begin(digest_of(text), service.now_us())
-        response = await _let_in(call.request, door.OPERATOR_NAV[0][0])
+        response = await _let_in(call.request, "/administration/server")
         cookie = f"operator_{door.cookie_name(call.request)}"
         return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
     who = entry.principal(service.directory, link.scope)
@@ -82,13 +77,11 @@ async def _waiting(call: Call, token: str) -> Link | None:
     return link
 
 
-@routes("POST /sign-out", "End this browser's sign-in.")
 async def sign_out(call: door.BySignIn) -> Response:
     accepted(await call.service.administer(EndSignIn(sign_in_id=call.sign_in.id)))
     return forget_cookie(call.request, rendering.redirect(door.SIGN_IN))
 
 
-@routes("GET /static/<name>", "A style sheet, a script or a picture of the pages.")
 async def static(call: Call, name: str) -> Response:
     return rendering.static_file(name)
 
@@ -116,12 +109,10 @@ class Errand(NamedTuple):
         return hmac.new(self.text.encode(), what.encode(), sha256).hexdigest()
 
 
-@routes(f"POST {door.SIGN_IN}/provider", "Go to the provider to sign in.")
 async def go(call: Call, form: Form) -> Response:
     return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), "", local_path(form.get("next"))))
 
 
-@routes("POST /settings/provider", "Go to the provider to link one's account there.")
 async def go_and_link(call: door.BySignIn) -> Response:
     _provider(call)
     until_us = call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND
@@ -140,7 +131,6 @@ async def _sent_away(call: Call, errand: Errand) -> Response:
     return _keep(request, response, _cookie(request), kept, ERRAND_SECONDS, door.SIGN_IN, "Lax")
 
 
-@routes(f"GET {BACK}", "Where the provider sends a browser back to.")
 async def come_back(call: Call) -> Response:
     provider, request = _provider(call), call.request
     text, _, rest = request.cookies.get(_cookie(request), "").partition(".")

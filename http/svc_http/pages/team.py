@@ -21,13 +21,11 @@ from svc_http.pages.period import EVER, Period, period_of
 from svc_http.pages.words import STATES, counted, number
 from svc_http.records import Asked, day_of, told_as
 from svc_http.routes.teams import organization_of, spent_by_team, team_of, trend_of
-from svc_http.routing import Routes, path_id
+from svc_http.routing import path_id
 
 REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
-routes = Routes()
 
 
-@routes("GET /team", "What a team did and spent together, and one's place among peers.")
 async def team(call: BySignIn) -> Response:
     directory = call.service.directory
     wanted, teams = call.query.get("team"), directory.teams_of(call.scope)
