@@ -17,17 +17,9 @@ from shutil import disk_usage
 from typing import Any
 from uuid import UUID
 
+import prometheus_client as prometheus
 import trio
 from eventsourcing.domain import EventSourcingError
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-)
 from prometheus_client.core import CounterMetricFamily as Total
 from prometheus_client.core import GaugeMetricFamily as Level
 from prometheus_client.core import Metric
@@ -67,16 +59,16 @@ _FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}  # how 
 
 class Metrics:
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        self.registry = prometheus.CollectorRegistry()
+        for collector in (prometheus.ProcessCollector, prometheus.PlatformCollector, prometheus.GCCollector):
             collector(registry=self.registry)
-        self.commits = Histogram(
+        self.commits = prometheus.Histogram(
             "svc_commit_seconds", "Synced transactions of the log.", buckets=COMMIT_SECONDS, registry=self.registry
         )
-        self._reads = Histogram(
+        self._reads = prometheus.Histogram(
             "svc_read_seconds", "Answered reads, by route.", ["route"], buckets=READ_SECONDS, registry=self.registry
         )
-        build = Gauge("svc_build_info", "The version that runs.", ["version"], registry=self.registry)
+        build = prometheus.Gauge("svc_build_info", "The version that runs.", ["version"], registry=self.registry)
         build.labels(__version__).set(1)
         self._captures = self._counter("svc_captures", "Captures stored, or known already.", "signal", "source")
         self._records = self._counter("svc_telemetry_records", "Telemetry records and points in them.", "signal")
@@ -88,8 +80,8 @@ class Metrics:
         self._model_tokens = self._counter("svc_model_tokens", about, "kind")
         self.errors = self._counter("svc_errors", "Lines of the log at level error, by their message.", "error")
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(name, about, labels, registry=self.registry)
+    def _counter(self, name: str, about: str, *labels: str) -> prometheus.Counter:
+        return prometheus.Counter(name, about, labels, registry=self.registry)
 
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
         if isinstance(reply, Refused):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, tzinfo
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, get_args
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -152,9 +153,6 @@ class ByKey(Call, frozen=True):
         name = WINDOW.read(query)
         return name, self.windows(name, count)
 
-    def current_window(self) -> Window:
-        return self.windows(WINDOW.read(self.query), 1)[0]
-
     def asked_range(self) -> "tuple[Window, RangeEcho]":
         """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
         zone, query = self.asked_zone(), self.query
@@ -199,6 +197,13 @@ def time_sent(name: str, text: str) -> int:
     except ValueError as error:
         why = f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
         raise HttpError(400, why) from error
+
+
+def id_sent(name: str, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise HttpError(400, f"{name} must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def day_sent(name: str, text: str) -> date:
@@ -329,4 +334,4 @@ class Arguments(NamedTuple):
 
 
 PAGED = Arguments(PAGE, ByKey.page)
-IN_WINDOW = Arguments((WINDOW,), lambda call: (call.current_window(),))
+IN_WINDOW = Arguments((WINDOW,), lambda call: call.windows(WINDOW.read(call.query), 1))

@@ -7,7 +7,8 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from aggregates.times import Window, local_date, midnight_us
-from svc_http.pages.moved import MOVED, new_address
+from svc_http.pages.moved import new_address
+from svc_http.pages.words import SAID
 from svc_http.pages.period import BARS_MAX, Period, drawn
 from svc_http.records import Asked, asked_of, span_of
 from tests.support.basics import ANA_SCOPE, NOW_US
@@ -121,7 +122,7 @@ async def test_the_period_goes_along_and_says_where_goals_are(house: House, api:
 
 
 async def test_old_addresses_lead_to_the_new_ones(api: Caller) -> None:
-    for old in MOVED:
+    for old in SAID.moved:
         path = f"{old}people" if old.endswith("/") else old
         answer = await api.get(f"{path}?days=7")
         assert (answer.status, answer.headers["Location"]) == (308, new_address(path, "days=7"))

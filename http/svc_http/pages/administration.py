@@ -22,7 +22,7 @@ from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, ByOperator, is_sent_again, operator_text
 from svc_http.pages.signing import may_let_in
 from svc_http.pages.words import SAID, counted
-from svc_http.params import SHOWN_CHARACTERS, integer, one_of
+from svc_http.params import SHOWN_CHARACTERS, id_sent, integer, one_of
 from svc_http.ports import Status
 from svc_http.routes.people import audit_file, digest_of, new_link
 
@@ -42,7 +42,7 @@ async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, 
     with suppress(Unavailable):  # people are looked after also while the views are built
         started |= set(await call.service.activation())
     houses = _houses(call, started - {call.by})
-    values: dict[str, Any] = {"houses": houses, "roles": SAID.roles, "invitation": invitation, "wrong": wrong}
+    values: dict[str, Any] = {"houses": houses, "invitation": invitation, "wrong": wrong}
     # About a member whom the caller looks after: the address may be made up.
     about = [each for each in members if str(each.id) == call.query.get("about", "")]
     if words is not None and about:
@@ -100,17 +100,10 @@ def _looked_after(call: ByOperator, kind: type[_R], id_: UUID | None, missing: s
 
 
 def _own_organization(call: ByOperator, form: Form) -> UUID:
-    wanted = _id_sent(form.get("organization", ""))
+    wanted = id_sent("organization", form.get("organization", ""))
     if call.organization_id not in (None, wanted):
         raise HttpError(404, "no such organization here")
     return wanted
-
-
-def _id_sent(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
 
 
 async def _done(
@@ -201,7 +194,7 @@ async def form_team(call: ByOperator, form: Form) -> Response:
 
 async def add_to_team(call: ByOperator, form: Form, team_id: UUID) -> Response:
     _looked_after(call, records.Team, team_id)
-    member = _looked_after(call, records.Membership, _id_sent(form.get("member", "")))
+    member = _looked_after(call, records.Membership, id_sent("member", form.get("member", "")))
     stay = acts.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, "put-in", member, stay)
 

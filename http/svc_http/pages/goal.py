@@ -26,7 +26,7 @@ from svc_http.pages.goals import FILTERS, SEARCH, LinkTo, carried, link_of, look
 from svc_http.pages.markdown import TEXT_CHARACTERS_MAX, Shown, excerpt, rendered
 from svc_http.pages.period import period_of
 from svc_http.pages.words import KINDS, SAID, counted
-from svc_http.params import OFFSET_MAX, integer
+from svc_http.params import OFFSET_MAX, integer, one_of
 from svc_http.ports import beside
 from svc_http.routes.sub_sessions import OverrideBody, command_of, override
 
@@ -217,9 +217,7 @@ def _files(files: Sequence[FileShown], most: int) -> list[dict[str, Any]]:
 
 def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
     """A button, as the API takes it. Raises `HttpError` 400."""
-    word = fields.get("word", "")
-    if word not in SAID.buttons:
-        raise HttpError(400, f"word must be one of {', '.join(SAID.buttons)}")
+    word = one_of("word", fields.get("word", ""), SAID.buttons)
     field, action, _ = SAID.buttons[word]
     turn = fields.get("turn", "")
     at = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
@@ -233,8 +231,8 @@ def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
 async def preview(call: BySignIn, goal_id: UUID) -> Response:
     fields = dict(call.query.items())
     word, body = _body(fields)
-    if word == "kind" and fields.get("kind") not in get_args(Intent):
-        raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
+    if word == "kind":
+        one_of("kind", fields.get("kind", ""), get_args(Intent))
     window, period = await period_of(call)
     row = found(await call.read(find, goal_id), _NOT_YOURS)
     link = link_of(carried(call.query, CARRIED), f"/goals/{goal_id}")

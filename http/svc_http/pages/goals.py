@@ -94,8 +94,5 @@ def shown_of(query: Query, projects: Mapping[str, str]) -> dict[str, Any]:
         "narrowed_by": [(key, called.get(it, it)) for key in FILTERS[:5] if (it := query.get(key)) and it != "false"],
         "is_later": bool(query.get("cursor")),
         "tabs": TABS,
-        "sorts": SAID.sorts,
-        "reasons": SAID.reasons,
-        "undecided": SAID.undecided,
         "words": "",
     }

@@ -3,25 +3,17 @@
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
+from svc_http.pages.words import SAID
 from svc_http.params import Call
 from svc_http.routing import Routes
 
-MOVED = {  # old address → new; an old one that ends in `/` stands for every page below it
-    "/not-counted": "/goals?outcome=not_counted",
-    "/limits": "/cost#time-lost",
-    "/compared": "/team#your-place",
-    "/team/lead": "/team#lead",
-    "/mine": "/settings",
-    "/mine/": "/settings/",
-    "/operator/": "/administration/",
-}
 routes = Routes()
 
 
 def new_address(path: str, query: str) -> str:
     """The query goes along, before the place in the page that the new address names."""
-    old = next(each for each in MOVED if path == each or (each.endswith("/") and path.startswith(each)))
-    to, _, place = (MOVED[old] + path[len(old) :]).partition("#")
+    old = next(each for each in SAID.moved if path == each or (each.endswith("/") and path.startswith(each)))
+    to, _, place = (SAID.moved[old] + path[len(old) :]).partition("#")
     to += f"{'&' if '?' in to else '?'}{query}" if query else ""
     return f"{to}#{place}" if place else to
 
@@ -31,5 +23,5 @@ async def moved(call: Call, rest: str = "") -> Response:
     return TrioResponse(b"", 308, {"Location": to}, content_type="text/plain")
 
 
-for _old in MOVED:
+for _old in SAID.moved:
     routes(f"GET {_old}{'<path:rest>' if _old.endswith('/') else ''}", "A page that has another address now.")(moved)

@@ -14,16 +14,7 @@ from werkzeug.datastructures import MultiDict
 from aggregates import times
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
-from aggregates.times import (
-    INSTANT_MAX_US,
-    Window,
-    buckets,
-    equal_windows,
-    first_day,
-    local_date,
-    local_day_bounds,
-    midnight_us,
-)
+from aggregates.times import INSTANT_MAX_US, Window, first_day, local_date, local_day_bounds, midnight_us
 from projections.reader import Reader
 from projections.scores.score import first_and_last
 from svc_http.params import ByKey, Query
@@ -56,7 +47,7 @@ class Period(msgspec.Struct, frozen=True):
     @property
     def before(self) -> Window | None:
         """The time of the same length before it; None where there is nothing before."""
-        before, _ = equal_windows(self.window, 2)
+        before, _ = times.equal_windows(self.window, 2)
         return before if self.oldest_us is not None and self.oldest_us < before.end_us else None
 
     @property
@@ -157,7 +148,7 @@ def drawn(period: Period, zone: ZoneInfo) -> Drawn:
     window = Window(midnight_us(first, zone), local_day_bounds(last, zone).end_us)
     days = (last - first).days + 1
     unit: times.Period = "day" if days <= BARS_MAX else "week" if days <= 7 * (BARS_MAX - 1) else "month"
-    whole = [*buckets(window, unit, zone)]
+    whole = [*times.buckets(window, unit, zone)]
     if len(whole) > BARS_MAX:
         return _drawn("year", _years(whole, zone), window, zone, period.today.year)
     return _drawn(unit, whole, window, zone, period.today.year)

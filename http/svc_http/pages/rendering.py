@@ -68,6 +68,7 @@ def environment() -> jinja2.Environment:
         "habit_bar": charts.habit,
     }
     made.globals |= {"file": file_url, "kinds": words.KINDS, "causes": words.CAUSES, "languages": words.LANGUAGES}
+    made.globals |= {name: getattr(words.SAID, name) for name in ("sorts", "reasons", "undecided", "roles")}
     return made
 
 

@@ -46,6 +46,7 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refused: dict[str, str]
     titles: dict[str, str]
     heads: dict[str, list[tuple[str, str]]]
+    moved: dict[str, str]
 
 
 SAID = msgspec.toml.decode(get_data(__name__, "words.toml") or b"", type=_Words)

@@ -137,13 +137,8 @@ async def override(call: params.ByKey, body: OverrideBody, sub_session_id: str) 
 async def command_of(
     call: params.ByKey, body: OverrideBody, sub_session_id: str
 ) -> tuple[Overridable, said.Override | said.EditTitle]:
-    field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
-    if legal is None:
-        raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[: params.SHOWN_CHARACTERS]!r}")
-    if action not in legal:
-        raise HttpError(
-            400, f"action of {field} must be one of {', '.join(legal)}, not {action[: params.SHOWN_CHARACTERS]!r}"
-        )
+    field = params.one_of("field", body.field, _ACTIONS)
+    action = params.one_of(f"action of {field}", body.action, _ACTIONS[field])
     unknown = HttpError(400, f"no sub-session {sub_session_id[: params.SHOWN_CHARACTERS]!r} of yours")
     try:
         wanted = UUID(sub_session_id)

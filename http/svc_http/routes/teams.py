@@ -82,10 +82,7 @@ def asked_team(call: ByKey) -> Team:
     text = call.query.get("team_id")
     if text is None:
         raise HttpError(400, "team_id is missing; send the id of one of your teams")
-    try:
-        return team_of(call, UUID(text))
-    except ValueError as error:
-        raise HttpError(400, f"team_id must be a UUID, not {text[: params.SHOWN_CHARACTERS]!r}") from error
+    return team_of(call, params.id_sent("team_id", text))
 
 
 def organization_of(call: ByKey) -> Organization:
