@@ -9,10 +9,11 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import new_listener
-from svc_http.pages import administration, cost, goal, habits, home, moved, settings, signing, team
+from svc_http.pages import administration, cost, goal, habits, home, settings, signing, team
 from svc_http.pages import goals as goal_pages
 from svc_http.pages import reports as report_pages
-from svc_http.pages.door import admit_to_pages, error_page
+from svc_http.pages.door import admit_to_pages, error_page, moved
+from svc_http.pages.words import SAID
 from svc_http.params import Call
 from svc_http.ports import Service, beside
 from svc_http.routes import capture, goals, operations, otlp, people, reports, scores, sub_sessions, teams
@@ -42,7 +43,9 @@ def page_routes() -> list[Route]:
     for page in _PAGES:
         for at, (handler, about) in table[page.__name__.rpartition(".")[2]].items():
             routes(at, about)(getattr(page, handler))
-    return [*routes, *moved.routes]
+    for old in SAID.moved:
+        routes(f"GET {old}{'<path:rest>' if old.endswith('/') else ''}", "A page that has another address now.")(moved)
+    return routes
 
 
 def build_intake(service: Service) -> QuartTrio:

@@ -7,9 +7,9 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from aggregates.times import Window, local_date, midnight_us
-from svc_http.pages.moved import new_address
-from svc_http.pages.words import SAID
+from svc_http.pages.door import new_address
 from svc_http.pages.period import BARS_MAX, Period, drawn
+from svc_http.pages.words import SAID
 from svc_http.records import Asked, asked_of, span_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY

@@ -192,3 +192,19 @@ def _to_sign_in(request: Request) -> Response:
     if request.headers.get("Accept") == "text/event-stream":
         return TrioResponse(b"", 204)  # a browser asks no more for events
     return rendering.redirect(to)
+
+
+# --- pages that had another address: old links and bookmarks lead on, with what they asked -------------------------
+
+
+def new_address(path: str, query: str) -> str:
+    """The query goes along, before the place in the page that the new address names."""
+    old = next(each for each in SAID.moved if path == each or (each.endswith("/") and path.startswith(each)))
+    to, _, place = (SAID.moved[old] + path[len(old) :]).partition("#")
+    to += f"{'&' if '?' in to else '?'}{query}" if query else ""
+    return f"{to}#{place}" if place else to
+
+
+async def moved(call: Call, rest: str = "") -> Response:
+    to = new_address(call.request.path, call.request.query_string.decode("ascii", "replace"))
+    return TrioResponse(b"", 308, {"Location": to}, content_type="text/plain")
