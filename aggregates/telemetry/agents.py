@@ -27,12 +27,6 @@ STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, 
 _NANO_PER_MICRO = 1_000
 
 
-def _is_chore(attributes: Attributes) -> bool:
-    """Whether a request was a sub-agent's, or one of the agent's own chores: a title, a summary."""
-    source = text(attributes, "query_source")
-    return source is not None and not source.startswith(("repl_main_thread", "sdk", "main"))
-
-
 def _asked(event: SourceEvent, **more: str) -> dict[str, Any]:
     """Which request an event is about."""
     told = event.told(model="model", request_id="request_id", **more)
@@ -57,11 +51,11 @@ def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     written, short, long = (count(event.attributes, f"cache_creation_{part}tokens") for part in ("", "5m_", "1h_"))
     told |= cache_writes(written, short, long) | {"terms": terms(event.attributes)}
     cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
-    return event.only("request", cost_usd_nano=cost, sidechain=_is_chore(event.attributes), **told)
+    return event.only("request", cost_usd_nano=cost, sidechain=event.sidechain, **told)
 
 
 def _claude_error(event: SourceEvent) -> list[RecordDraft]:
-    told = _asked(event, duration_ms="duration_ms") | {"sidechain": _is_chore(event.attributes)}
+    told = _asked(event, duration_ms="duration_ms") | {"sidechain": event.sidechain}
     return event.error(text(event.attributes, "error", "error.message"), event.status_code, **told)
 
 
@@ -69,7 +63,7 @@ def _claude_refusal(event: SourceEvent) -> list[RecordDraft]:
     """The model refused; unless another one was asked instead, that ends the request."""
     if flag(event.attributes, "server_fallback_hop"):
         return event.other(**_asked(event))
-    return event.only("error", sidechain=_is_chore(event.attributes), **_asked(event))
+    return event.only("error", sidechain=event.sidechain, **_asked(event))
 
 
 def _claude_tool(event: SourceEvent) -> list[RecordDraft]:
@@ -84,7 +78,7 @@ def _claude_tool(event: SourceEvent) -> list[RecordDraft]:
     said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
     outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
     told = event.told(call_id="tool_use_id", duration_ms="duration_ms")
-    return event.tool(tool, outcome, known, sidechain=_is_chore(attributes), **told)
+    return event.tool(tool, outcome, known, sidechain=event.sidechain, **told)
 
 
 def _claude_decision(event: SourceEvent) -> list[RecordDraft]:
@@ -104,7 +98,7 @@ def _claude_compaction(event: SourceEvent) -> list[RecordDraft]:
 
 def _claude_response(event: SourceEvent) -> list[RecordDraft]:
     """The last one of a turn is the agent's answer; a sub-agent's is none."""
-    if _is_chore(event.attributes):
+    if event.sidechain:
         return event.other(**_asked(event))
     return event.only("response", words=event.said("response"), **_asked(event))
 
@@ -114,7 +108,6 @@ def _claude_response(event: SourceEvent) -> list[RecordDraft]:
 
 SPAWNS = ("spawn_agent", "agents__spawn_agent", "multi_agent_v1spawn_agent")
 """As telemetry names them, and as a rollout does, its name space before them."""
-_ROOT_AGENT = "/root"  # a sub-agent has a longer path
 
 
 def _codex_attempt(event: SourceEvent) -> list[RecordDraft]:
@@ -150,9 +143,8 @@ def _codex_tool(event: SourceEvent) -> list[RecordDraft]:
     attributes = event.attributes
     tool, arguments = called(name(attributes, "tool_name") or "", call_arguments(attributes.get("arguments")))
     outcome = tool_outcome("codex", attributes.get("output"), flag(attributes, "success"))
-    sidechain = text(attributes, "agent_name") not in (None, _ROOT_AGENT)
     told = event.told(call_id="call_id", duration_ms="duration_ms")
-    return event.tool(tool, outcome, tool_input(tool, arguments), sidechain=sidechain, **told)
+    return event.tool(tool, outcome, tool_input(tool, arguments), sidechain=event.sidechain, **told)
 
 
 def spawned(attributes: Attributes) -> str | None:
@@ -201,10 +193,6 @@ _ABORTED = re.compile(
 )
 
 
-def _is_helper(attributes: Attributes) -> bool:
-    return text(attributes, "role") not in (None, "main")
-
-
 def _gemini_response(event: SourceEvent) -> list[RecordDraft]:
     attributes, status = event.attributes, event.status_code
     if status is not None and status >= FAILED_FROM:
@@ -215,16 +203,16 @@ def _gemini_response(event: SourceEvent) -> list[RecordDraft]:
     whole = whole if whole is None else whole + brought
     told = inside(whole, cached, None, output if output is None else output + (thoughts or 0))
     told |= event.told(model="model", duration_ms="duration_ms")
-    return event.only("request", status_code=status, sidechain=_is_helper(attributes), **told)
+    return event.only("request", status_code=status, sidechain=event.sidechain, **told)
 
 
 def _gemini_error(event: SourceEvent) -> list[RecordDraft]:
     """Who presses Esc aborts the request: it failed for nobody. A helper's is given up with it."""
     attributes, message = event.attributes, text(event.attributes, "error.message", "error")
     if text(attributes, "error.type", "error_type") == "AbortError" or _ABORTED.search((message or "")[:200]):
-        return event.other() if _is_helper(attributes) else event.only("interruption")
+        return event.other() if event.sidechain else event.only("interruption")
     told = event.told(model=("model", "model_name"), duration_ms=("duration_ms", "duration"))
-    return event.error(message, event.status_code, sidechain=_is_helper(attributes), **told)
+    return event.error(message, event.status_code, sidechain=event.sidechain, **told)
 
 
 def _gemini_tool(event: SourceEvent) -> list[RecordDraft]:
@@ -265,6 +253,8 @@ class _Vocabulary(msgspec.Struct):
     service: str | None = None
     scope: str | None = None
     prompt: str | None = None
+    asker: str | None = None
+    main: str = ""
     events: dict[str, dict[str, Any]] = {}
     readers: dict[str, Reader] = {}
 
@@ -331,6 +321,8 @@ def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
     if spoken.readers:
         event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
+    asker = None if spoken.asker is None else text(event.attributes, spoken.asker)
+    event.sidechain = asker is not None and re.match(spoken.main, asker) is None
     return event.other() if reader is None else reader(event)
 
 

@@ -183,7 +183,8 @@ class SourceEvent(msgspec.Struct):
     name: str | None  # the name of the event or span, as the agent says it
     attributes: Attributes
     trace_id: str | None = None
-    prompt_id: str | None = None  # set before the event is read
+    prompt_id: str | None = None  # set before the event is read, as what follows
+    sidechain: bool = False  # whether a sub-agent asked, or the agent by itself for a title or a summary
     end_us: int | None = None  # of a span, as all that follow
     failed: bool = False
     root: bool = False

@@ -7,7 +7,7 @@ left for the next run, its prompt apart.
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -263,19 +263,18 @@ def _batches(found: Iterable[Sent]) -> Iterator[list[Sent]]:
 
 
 def newest_first(sessions: Sequence[Found], now_us: int) -> list[list[Found]]:
-    """What began lately, with all that may belong to it, and then the others; each in its order, as an archive's."""
+    """What began lately, with all that may belong to it, and then the others; each in its order, as an archive's.
+
+    A file belongs to another where both name the same: a parent, a fork, a sub-agent, the same session.
+    """
     files = {each.name: each.file for each in sessions if each.file is not None}
     names = {name: _names(file) for name, file in files.items()}
-    lately = {name for name, file in files.items() if by_beginning(file)[0] >= now_us - NEWEST_US}
-    while linked := _linked(lately, names):
-        lately |= linked
+    more = lately = {name for name, file in files.items() if by_beginning(file)[0] >= now_us - NEWEST_US}
+    while more:
+        theirs = {told for name in more for told in names[name]}
+        more = {name for name in names.keys() - lately if not theirs.isdisjoint(names[name])}
+        lately = lately | more
     return [[each for each in sessions if (each.name in lately) == wanted] for wanted in (True, False)]
-
-
-def _linked(some: Collection[str], names: Mapping[str, Collection[bytes]]) -> set[str]:
-    """Further files that name what these name: a parent, a fork, a sub-agent, the same session."""
-    theirs = {name for file in some for name in names[file]}
-    return {file for file, its_own in names.items() if file not in some and not theirs.isdisjoint(its_own)}
 
 
 def _names(file: Path) -> set[bytes]:
