@@ -244,36 +244,21 @@ class DeveloperActor:
     async def _attempt(self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]) -> bool:
         """Decide and append once; False after a conflict, where another attempt may succeed."""
         try:
-            decided, positions = await self._append(requests, streams_of)
-        except Conflict:
+            await self._carry_out(requests, streams_of)
+        except BaseException as error:
             self._streams.forget()
-            return False
-        except (StoreUnavailable, Busy) as error:
-            self._streams.forget()
+            if isinstance(error, Conflict):
+                return False
+            if not isinstance(error, StoreUnavailable | Busy):
+                raise
             self._doubtful = True
             for request in requests:
                 request.settle(error)
-            return True
-        except BaseException:
-            self._streams.forget()
-            raise
-        if positions:
-            self._acknowledged.extend(positions)
-            self._doubtful = False
-        for request, decision in decided:
-            if events := decision.events:
-                size_bytes = request.size_bytes + EVENT_DISK_BYTES * len(events)
-                self._spent("stored_megabytes_per_day", size_bytes / BYTES_PER_MEGABYTE)
-                self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
-            request.settle(decision.reply)
         return True
 
-    async def _append(
-        self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]
-    ) -> tuple[list[tuple[Request, Decision]], Sequence[int]]:
+    async def _carry_out(self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]) -> None:
         decided: list[tuple[Request, Decision]] = []
         staged: list[NewEvent] = []
-        positions: Sequence[int] = ()
         for request in requests:
             await self._streams.load(streams_of(request.command))
             decision = await self._decide(request)
@@ -283,13 +268,19 @@ class DeveloperActor:
         journal = self._context.journal
         if staged:
             with fenced(*(fence for request in requests for fence in request.fences)):
-                positions = await journal.append(staged)
+                self._acknowledged.extend(await journal.append(staged))
             self._streams.adopt()
         elif self._doubtful:  # a write that was reported as failed may be in the log
             if not await journal.probe():
                 raise StoreUnavailable("the log cannot be written at present")
-            positions = [journal.head]
-        return decided, positions
+            self._acknowledged.append(journal.head)
+        self._doubtful = False
+        for request, decision in decided:
+            if events := decision.events:
+                size_bytes = request.size_bytes + EVENT_DISK_BYTES * len(events)
+                self._spent("stored_megabytes_per_day", size_bytes / BYTES_PER_MEGABYTE)
+                self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
+            request.settle(decision.reply)
 
     async def _decide(self, request: Request) -> Decision | None:
         command, vault = request.command, self._context.vault

@@ -42,11 +42,6 @@ MADE_OF = 100 * (1_000 * ARCHIVE_VERSION + SCHEMA_VERSION) + DECODER_VERSION
 Fingerprint = Callable[[int], bytes]  # tells the event at a position from any other; empty where there is none
 
 
-class Mark(msgspec.Struct, frozen=True):
-    position: int
-    checksum: bytes  # of the event at that position, to notice a log that was exchanged
-
-
 class ArchiveFile(msgspec.Struct, frozen=True):
     name: str  # its path within the archive's folder
     organization_id: str
@@ -66,12 +61,12 @@ class Archive:
         self._unreadable: set[str] = set()
         deleted = not self.root.is_dir()
         _make_folder(self.root)
-        self._db = _opened_or_anew(var / MANIFEST)
+        self._db = _opened(var / MANIFEST)
         try:
-            mark = self.mark
-            if mark.position and (deleted or fingerprint(mark.position) != mark.checksum):
+            position, checksum = self._db.execute("SELECT position, checksum FROM state").fetchone()
+            if position and (deleted or fingerprint(position) != checksum):
                 reason = "its folder was deleted" if deleted else "it was made from another log"
-                log.warning("the archive is written anew", reason=reason, position=mark.position)
+                log.warning("the archive is written anew", reason=reason, position=position)
                 with self._db:
                     self._db.execute("DELETE FROM files")
                     self._db.execute("UPDATE state SET position = 0, checksum = x''")
@@ -88,8 +83,9 @@ class Archive:
         self._db.close()
 
     @property
-    def mark(self) -> Mark:
-        return Mark(*self._db.execute("SELECT position, checksum FROM state").fetchone())
+    def position(self) -> int:
+        """How far in the log the files go."""
+        return int(self._db.execute("SELECT position FROM state").fetchone()[0])
 
     @property
     def next_number(self) -> int:
@@ -132,11 +128,11 @@ class Archive:
         name = str(path.relative_to(self.root))
         return ArchiveFile(name, organization_id, day, number, row_count, path.stat().st_size, digest_of(path))
 
-    def add(self, files: Sequence[ArchiveFile], mark: Mark) -> None:
-        """List new files and move the mark, in one transaction."""
+    def add(self, files: Sequence[ArchiveFile], position: int) -> None:
+        """List new files, and note how far they go, in one transaction."""
         with self._db:
             self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, files))
-            self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
+            self._db.execute("UPDATE state SET position = ?, checksum = ?", (position, self.fingerprint(position)))
 
 
 def _make_folder(folder: Path) -> None:
@@ -147,43 +143,38 @@ def _make_folder(folder: Path) -> None:
         sync(folder.parent)
 
 
-def _opened_or_anew(path: Path) -> sqlite3.Connection:
+def _opened(path: Path) -> sqlite3.Connection:
+    """The list; made anew where it is damaged, or of another version."""
+    db = sqlite3.connect(path, timeout=STORE_BUSY_TIMEOUT_MS / 1_000, check_same_thread=False)
     try:
-        return _opened(path)
-    except sqlite3.OperationalError:
-        raise  # the disk is full, or not ours to write: nothing is wrong with the list itself
+        db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        version, flaw = (db.execute(f"PRAGMA {asked}").fetchone()[0] for asked in ("user_version", "quick_check"))
+        if flaw != "ok" or version not in (0, MADE_OF):
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {MADE_OF}" if flaw == "ok" else flaw)
+        if not version:
+            _make_tables(db)
+        return db
     except sqlite3.DatabaseError as error:
+        db.close()
+        if isinstance(error, sqlite3.OperationalError):
+            raise  # the disk is full, or not ours to write: nothing is wrong with the list itself
         log.warning("the archive's manifest cannot be used; the archive is written anew", reason=str(error))
         for suffix in ("", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         return _opened(path)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=STORE_BUSY_TIMEOUT_MS / 1_000, check_same_thread=False)
-    try:
-        db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, MADE_OF):
-            raise sqlite3.DatabaseError(f"it is of version {version}, not {MADE_OF}")
-        flaw = db.execute("PRAGMA quick_check").fetchone()[0]
-        if flaw != "ok":
-            raise sqlite3.DatabaseError(flaw)
-        if not version:
-            from sqlite_utils import Database  # late: only a new list needs it
+def _make_tables(db: sqlite3.Connection) -> None:
+    from sqlite_utils import Database  # late: only a new list needs it
 
-            new = Database(db, recursive_triggers=False, execute_plugins=False)
-            with new.atomic():
-                state, files = {"id": int, "position": int, "checksum": bytes}, ArchiveFile.__annotations__
-                table = new.create_table("state", state, pk="id", not_null=state, strict=True)
-                table.insert({"id": 1, "position": 0, "checksum": b""})
-                table = new.create_table("files", files, pk="name", not_null=files, strict=True)
-                table.create_index(("organization_id", "day", "number"))
-                new.execute(f"PRAGMA user_version = {MADE_OF}")
-    except BaseException:
-        db.close()
-        raise
-    return db
+    new = Database(db, recursive_triggers=False, execute_plugins=False)
+    with new.atomic():
+        state, files = {"id": int, "position": int, "checksum": bytes}, ArchiveFile.__annotations__
+        table = new.create_table("state", state, pk="id", not_null=state, strict=True)
+        table.insert({"id": 1, "position": 0, "checksum": b""})
+        table = new.create_table("files", files, pk="name", not_null=files, strict=True)
+        table.create_index(("organization_id", "day", "number"))
+        new.execute(f"PRAGMA user_version = {MADE_OF}")
 
 
 def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:

@@ -21,7 +21,7 @@ from aggregates.event import Unavailable
 from projections import prices
 from projections.facts.rows import COLUMNS, changed_rows, stretch_end
 from svc.actors.actors import recur
-from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected, copy_rows, day_of
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
 
@@ -68,7 +68,7 @@ class ArchiveLane:
         def read(archive: Archive) -> list[prices.Reading]:
             if archive.root.exists() and not archive.root.is_dir():  # it would look as if nothing were archived
                 raise NotADirectoryError(f"{archive.root.name} is no folder")
-            after = archive.mark.position
+            after = archive.position
             with self._views().reading() as db:
                 live = [prices.live_part(db, organization_id, each, after) for each in asked]
             return [
@@ -199,7 +199,7 @@ _ORGANIZATION, _AT = (list(COLUMNS).index(name) for name in ("organization_id", 
 
 def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int = ARCHIVE_BATCH_ROWS_MAX) -> int:
     """Archive the next rows that changed, some of them again; the number of files made, 0 when level."""
-    after = archive.mark.position
+    after = archive.position
     up_to = stretch_end(views, after, rows_max)
     if up_to == after:
         return 0
@@ -212,5 +212,5 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
                 lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
                 write = partial(copy_rows, duck, lines, COLUMNS)
                 files.append(archive.written(write, *of_day, first + len(files)))
-    archive.add(files, Mark(up_to, archive.fingerprint(up_to)))
+    archive.add(files, up_to)
     return len(files)

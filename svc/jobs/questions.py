@@ -81,27 +81,20 @@ class LlmJudge:
 
     async def _settled(self, question: Question) -> bool:
         """Ask one question; whether it is done with. False: the next would fail the same way."""
+        sent, scope, schema = answers.leaving(question.payload), question.scope, SCHEMAS[question.kind]
+        assert isinstance(sent, dict)
         try:
-            events = await self._answered(question)
+            answer = await self._gateway.ask(scope.organization_id, question.kind, JUDGE_VERSION, schema, sent)
+            digest = self._vault.known_digester(scope.developer_id).digest(identity(question))
+            await self._journal.append(judged(question, sent, answer, digest, self._service.now_us()))
         except answers.NoAnswer as failure:
             return failure.reason in _OF_THIS_QUESTION
         except answers.Disbelieved as error:
             log.warning("an answer of the text model is not believed", kind=question.kind, reason=str(error))
             self._count(question.kind, "disbelieved", 0)
-            return True
-        try:
-            await self._journal.append(events)
         except Conflict:
             log.debug("the same question was answered before")
         return True
-
-    async def _answered(self, question: Question) -> list[NewEvent]:
-        sent, scope = answers.leaving(question.payload), question.scope
-        assert isinstance(sent, dict)
-        schema = SCHEMAS[question.kind]
-        answer = await self._gateway.ask(scope.organization_id, question.kind, JUDGE_VERSION, schema, sent)
-        digest = self._vault.known_digester(scope.developer_id).digest(identity(question))
-        return judged(question, sent, answer, digest, self._service.now_us())
 
 
 BOUNDS = QuestionBounds(

@@ -200,9 +200,10 @@ class Journal:
                 entry.error = error
         parts = [encoded] if encoded else []
         while parts:
-            part = parts.pop()
+            part, started = parts.pop(), time.perf_counter()
+            fences = list(dict.fromkeys(fence for entry in part for fence in entry.fences))
             try:
-                self._insert(part)
+                positions = self._store.insert([entry.group for entry in part], fences)
             except Conflict as error:
                 if len(part) == 1:
                     part[0].error = error
@@ -213,15 +214,11 @@ class Journal:
                 for entry in chain(part, *parts):
                     entry.error = StoreUnavailable(str(error))
                 return
-
-    def _insert(self, part: list[_Append]) -> None:
-        started = time.perf_counter()
-        fences = list(dict.fromkeys(fence for entry in part for fence in entry.fences))
-        positions = self._store.insert([entry.group for entry in part], fences)
-        self.committed(time.perf_counter() - started)
-        for entry, its_positions in zip(part, positions, strict=True):
-            entry.positions, entry.error = its_positions, None
-        self.counts.commits += 1
+            else:
+                self.committed(time.perf_counter() - started)
+                self.counts.commits += 1
+                for entry, its_positions in zip(part, positions, strict=True):
+                    entry.positions, entry.error = its_positions, None
 
     def _settle(self, batch: list[_Append]) -> None:
         durable = [entry for entry in batch if entry.error is None]

@@ -49,7 +49,7 @@ def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
     keys = SharedKeys(recorder, master)
     try:
         keys.prove()
-        keep_internal_secret(place.var, master.internal_secret)
+        keep_internal_secret(place.var, internal_secret_of(master))
     except BaseException:
         recorder.close()
         raise
@@ -85,25 +85,7 @@ def _driver() -> "Callable[[str], PostgresRecorder]":
     return open_recorder
 
 
-class MasterKey:
-    def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
-        self.internal_secret = blake2b(b"", key=key, digest_size=KEY_BYTES, person=b"internal-secret").hexdigest()
-        """The nodes' one secret of administration."""
-
-    def wrap(self, owner: UUID, key: bytes) -> bytes:
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, key, owner.bytes)
-
-    def unwrap(self, owner: UUID, wrapped: bytes) -> bytes:
-        """Raises `VaultError` under another master key."""
-        try:
-            return self._cipher.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], owner.bytes)
-        except InvalidTag:
-            raise VaultError(f"the key of {owner} in the store was not wrapped by this master key") from None
-
-
-def read_master_key(path: Path) -> MasterKey:
+def read_master_key(path: Path) -> bytes:
     """Raises `StoreUnavailable` where the file holds none, `SettingsError` where others may read it."""
     make = f"`svc init` makes one in a new store; on a further node, copy the first one's to {path}"
     if not path.exists():
@@ -114,7 +96,12 @@ def read_master_key(path: Path) -> MasterKey:
         key = b""
     if len(key) != KEY_BYTES:
         raise StoreUnavailable(f"{path} holds no master key, which is {2 * KEY_BYTES} hex digits: {make}")
-    return MasterKey(key)
+    return key
+
+
+def internal_secret_of(master_key: bytes) -> str:
+    """The nodes' one secret of administration."""
+    return blake2b(b"", key=master_key, digest_size=KEY_BYTES, person=b"internal-secret").hexdigest()
 
 
 def make_master_key(path: Path) -> bool:
@@ -126,8 +113,10 @@ def make_master_key(path: Path) -> bool:
 
 
 class SharedKeys(Keys):
-    def __init__(self, recorder: SharedRecorder, master: MasterKey) -> None:
-        self._recorder, self._master = recorder, master
+    """Data keys in the store, each wrapped by the master key and bound to its owner."""
+
+    def __init__(self, recorder: SharedRecorder, master_key: bytes) -> None:
+        self._recorder, self._master = recorder, AESGCM(master_key)
 
     def prove(self) -> None:
         """Raises `StoreUnavailable` where the store was set up under another master key."""
@@ -141,12 +130,20 @@ class SharedKeys(Keys):
     def load(self, developer_id: UUID) -> bytes | None:
         with _unusable():
             found = self._recorder.rows("SELECT wrapped FROM {schema}.svc_keys WHERE owner = %s", [developer_id])
-        return self._master.unwrap(developer_id, bytes(found[0]["wrapped"])) if found else None
+        if not found:
+            return None
+        wrapped = bytes(found[0]["wrapped"])
+        try:
+            return self._master.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], developer_id.bytes)
+        except InvalidTag:
+            raise VaultError(f"the key of {developer_id} in the store was not wrapped by this master key") from None
 
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
         insert = "INSERT INTO {schema}.svc_keys (owner, wrapped) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        nonce = os.urandom(_NONCE_BYTES)
         with _unusable():
-            self._recorder.rows(insert, [developer_id, self._master.wrap(developer_id, key)], writing=True)
+            wrapped = nonce + self._master.encrypt(nonce, key, developer_id.bytes)
+            self._recorder.rows(insert, [developer_id, wrapped], writing=True)
         return self.load(developer_id) or key
 
     def destroy(self, developer_id: UUID) -> None:

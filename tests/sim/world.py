@@ -13,7 +13,7 @@ import trio
 
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret
-from svc.log.opening import LEASE_SECONDS, SharedKeys, make_master_key, read_master_key
+from svc.log.opening import LEASE_SECONDS, SharedKeys, internal_secret_of, make_master_key, read_master_key
 from svc.log.postgres import open_recorder
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable
@@ -145,7 +145,7 @@ class World:
         opened = open_recorder(shared.url)
         try:
             SharedKeys(opened, master).prove()
-            keep_internal_secret(var, master.internal_secret)
+            keep_internal_secret(var, internal_secret_of(master))
         except BaseException:
             opened.close()
             raise

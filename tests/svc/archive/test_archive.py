@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from projections.facts.rows import COLUMNS
 from svc.archive import folder, lane
-from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected
 from svc.log.vault import sync
 from tests.support.facts import DAY, HOUR, MONDAY, empty_views
 from tests.support.requests import (
@@ -153,7 +153,7 @@ def test_batches_are_bounded(opened: Opened, views: sqlite3.Connection, rows_max
     files = archive.files()
     assert sum(file.row_count for file in files) == 10
     assert max(file.row_count for file in files) <= rows_max
-    assert archive.mark.position == 3
+    assert archive.position == 3
     assert newest(stored(archive.root)) == shown(views)
 
 
@@ -312,9 +312,9 @@ def live_once(var: Path, views: sqlite3.Connection, steps: int = 10_000) -> None
     disk = Disk(var, steps)
 
     class Counted(Archive):
-        def add(self, files: Sequence[ArchiveFile], mark: Mark) -> None:
+        def add(self, files: Sequence[ArchiveFile], position: int) -> None:
             disk.step()
-            super().add(files, mark)
+            super().add(files, position)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(folder, "sync", disk.sync)
@@ -327,7 +327,7 @@ def check(var: Path, views: sqlite3.Connection) -> None:
     with closing(Archive(var, fingerprint)) as archive:
         assert on_disk(archive) == listed(archive)
         assert all(archive.is_readable(file) for file in archive.files())
-        rows, done = stored(archive.root), archive.mark.position
+        rows, done = stored(archive.root), archive.position
     versions = [(row["developer_id"], row["at_us"], row["record_id"], row["changed_position"]) for row in rows]
     assert len(versions) == len(set(versions))
     assert all(row["changed_position"] <= done for row in rows)

@@ -58,7 +58,7 @@ def read(
     acme: UUID = ACME,
 ) -> Reading:
     """From both."""
-    return spending(archive, acme, asked, live_part(views, acme, asked, archive.mark.position), budget)
+    return spending(archive, acme, asked, live_part(views, acme, asked, archive.position), budget)
 
 
 def four_days(archive: Archive, views: sqlite3.Connection) -> None:
@@ -204,7 +204,7 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
         return file.row_count
 
     forged = archive.written(write, file.organization_id, file.day, archive.next_number)
-    archive.add([forged], archive.mark)
+    archive.add([forged], archive.position)
     found = read(archive, views)
     assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
     assert found.coverage.unreadable_files == found.coverage.dropped_files == 9
