@@ -18,10 +18,10 @@ from aggregates.times import SLOT_US, Window, first_day, iso, local_date
 from projections import CostBy, CostPeriod
 from projections.derive.sub_session_rows import ModelTotals
 from projections.prices import Spent
-from projections.reader import Reader, bound, unpack
+from projections.reader import Reader, bound, sql, unpack
 from projections.sub_sessions.goals import Goal, shown
 from projections.sub_sessions.projects import Projects, projects_of
-from projections.sub_sessions.rows import IN_RANGE, OUTCOME, SubSessionRow, select, started_in
+from projections.sub_sessions.rows import SubSessionRow, select
 
 GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
 DEAREST_MAX = 5
@@ -101,8 +101,7 @@ def cost(reader: Reader, scope: Scope, asked: CostQuery) -> Cost:
 def costs(reader: Reader, scope: Scope, *asked: CostQuery) -> list[Cost]:
     """The cost of one window in several ways; its goals are read once."""
     window, projects = asked[0].window, projects_of(reader, scope)
-    query = f"SELECT s.started_us, {OUTCOME}, s.agent, s.folder, s.models {started_in()} ORDER BY s.started_us DESC "
-    rows = reader.db.execute(f"{query}LIMIT :limit", bound(scope, window, limit=GOALS_READ_MAX + 1)).fetchall()
+    rows = reader.db.execute(sql("spent_on_goals"), bound(scope, window, limit=GOALS_READ_MAX + 1)).fetchall()
     known = len(rows) <= GOALS_READ_MAX
     goals = [(goal, _spent(goal.models)) for goal in map(_Goal._make, rows if known else ())]
     return [
@@ -181,5 +180,5 @@ def _dearest_first(sums: Mapping[str | None, Spent], names: Mapping[str | None, 
 
 def _dearest(reader: Reader, scope: Scope, asked: CostQuery) -> Sequence[SubSessionRow]:
     """As far as their requests have a price."""
-    where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
+    where = "{in_range} AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
     return select(reader, scope, where, asked.window, limit=asked.dearest) if asked.dearest else ()

@@ -14,7 +14,7 @@ from aggregates.records.record import TOKEN_KINDS
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelUsage
 from projections.derive.sub_session_rows import ModelTotals, PromptDetail
-from projections.reader import bound, json_array, sum_in_halves, unpack, whole_sums
+from projections.reader import bound, json_array, sql, sum_in_halves, unpack, whole_sums
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 NANO = 1_000_000_000
@@ -137,32 +137,17 @@ class Reading(msgspec.Struct, frozen=True):
     coverage: Coverage
 
 
-# What changed lately is little, what a window holds is much: the pluses and the materializing keep SQLite to that way.
-_LIVE = (
-    "WITH stays(developer_id, start_us, end_us) AS MATERIALIZED "
-    "(SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:stays)), "
-    "changed AS MATERIALIZED (SELECT * FROM requests WHERE changed_position > :after "
-    f"AND +organization_id = :organization AND {COUNTS}) "
-    f"SELECT r.developer_id, {SUMS} FROM changed r JOIN stays s ON s.developer_id = r.developer_id "
-    "AND r.at_us >= s.start_us AND r.at_us < s.end_us GROUP BY r.developer_id"
-)
-_KEYS = (
-    "SELECT developer_id, at_us, record_id FROM requests WHERE changed_position > :after "
-    "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
-)
-
-
 def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, after: int) -> LivePart:
     """Requests that changed after a position of the log, and turns that only response captures tell about."""
     narrowed = {"after": after, "organization": str(organization_id)}
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
-    spent = spent_rows(db.execute(_LIVE, narrowed | {"stays": stays}))
+    spent = spent_rows(db.execute(sql("live_spent", usage=SUMS, answered=COUNTS), narrowed | {"stays": stays}))
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
             add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_SUMMED)])})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
-    return LivePart(spent, db.execute(_KEYS, narrowed | window).fetchall())
+    return LivePart(spent, db.execute(sql("changed_requests"), narrowed | window).fetchall())
 
 
 def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
@@ -177,11 +162,7 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
 
 def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Spent]]:
     """What only response captures tell: when it was asked, the model, and the figures; tokens told are above 0."""
-    query = (
-        "SELECT at_us, body FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
-        "AND at_us >= :start AND at_us < :end ORDER BY at_us, turn_id"
-    )
-    for at_us, body in db.execute(query, bound(scope, window)):
+    for at_us, body in db.execute(sql("prompts_of_range"), bound(scope, window)):
         for usage in unpack(body, PromptDetail).usage:
             if usage.response_requests:
                 told = {f"told_{name}": usage.requests if getattr(usage, name) else 0 for name in TOKEN_KINDS}

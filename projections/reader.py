@@ -1,9 +1,9 @@
-"""The tables of the views file, declared in `schema.toml`; and how a query reads them, and the words in the log."""
+"""The tables, declared in `schema.toml`, the SQL of reads, in `reads.toml`, and how these read words in the log."""
 
 import sqlite3
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pkgutil import get_data
 from typing import Any, TypeVar
 
@@ -232,6 +232,23 @@ def bodies(db: sqlite3.Connection, kind: type[_T], query: str, values: Sequence[
 def json_array(values: object) -> str:
     """Values as SQLite's `json_each` takes them."""
     return msgspec.json.encode(values).decode()
+
+
+@cache
+def _reads() -> dict[str, dict[str, str]]:
+    return tomllib.loads((get_data(__name__, "reads.toml") or b"").decode())
+
+
+def sql(read: str, **parts: object) -> str:
+    """A read of `reads.toml`; `parts` are what it names in braces beside the parts of the file."""
+    return filled(_reads()["reads"][read], **parts)
+
+
+@lru_cache(maxsize=512)
+def filled(text: str, **parts: object) -> str:
+    while "{" in text:
+        text = text.format_map(_reads()["parts"] | parts)
+    return text
 
 
 def owner(scope: Scope) -> tuple[str, str]:

@@ -15,8 +15,8 @@ from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import SLOT_US, Window, local_date, sorted_into
 from projections.prices import COUNTS, SUMS, Spent, told_by_responses, told_usd
-from projections.reader import Reader, bound, json_array
-from projections.sub_sessions.rows import OUTCOME, SETTLED, UNCLASSIFIED, GoalOutcome, started_in
+from projections.reader import Reader, bound, json_array, sql
+from projections.sub_sessions.rows import UNCLASSIFIED, GoalOutcome
 
 GOALS_READ_MAX = 50_000  # of more no count is told, and of more requests no cost
 REQUESTS_READ_MAX = 100_000
@@ -72,10 +72,7 @@ class Begun(NamedTuple):
 
 def begun(reader: Reader, scope: Scope, stays: Iterable[Stay], most: int = -1) -> list[Begun]:
     """What was begun during stays of the scope's organization, of each the newest first; of all no more than `most`."""
-    query = (
-        f"SELECT s.sub_session_id, s.started_us, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), "
-        f"{OUTCOME} {started_in()} ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit"
-    )
+    query = sql("begun_by_member", unclassified=UNCLASSIFIED)
     found = list[Begun]()
     for stay in stays:
         whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
@@ -138,24 +135,18 @@ def _counts(begun: Sequence[Begun] | None, day_of: Callable[[int], date], minimu
     return counts | {"on_other_days": len(begun) - sum(map(len, told))}
 
 
-_REQUESTS = (
-    "WITH stays(week, developer_id, start_us, end_us) AS MATERIALIZED "
-    "(SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:stays)) "
-    "SELECT {} FROM stays s CROSS JOIN requests r ON r.developer_id = s.developer_id AND r.at_us >= s.start_us "
-    f"AND r.at_us < s.end_us AND r.organization_id = :organization AND {COUNTS} "
-)
-
-
 def _spent(reader: Reader, scope: Scope, stays: Sequence[Sequence[Stay]]) -> list[Spent] | None:
     """By week; None where more was asked than one read may look at."""
     places = [(number, stay) for number, of_week in enumerate(stays) for stay in of_week]
     told = json_array([(number, stay.developer_id, stay.start_us, stay.end_us) for number, stay in places])
     values = {"stays": told, "organization": str(scope.organization_id), "most": REQUESTS_READ_MAX + 1}
-    (count,) = reader.db.execute(f"SELECT count(*) FROM ({_REQUESTS.format('1')} LIMIT :most)", values).fetchone()
+    few = sql("requests_of_stays", wanted=1, answered=COUNTS, rest="LIMIT :most")
+    sums_of_weeks = sql("requests_of_stays", wanted=f"s.week, {SUMS}", answered=COUNTS, rest="GROUP BY s.week")
+    (count,) = reader.db.execute(f"SELECT count(*) FROM ({few})", values).fetchone()
     if count > REQUESTS_READ_MAX:
         return None
     spent = [Spent()] * len(stays)
-    for number, *sums in reader.db.execute(_REQUESTS.format(f"s.week, {SUMS}") + "GROUP BY s.week", values):
+    for number, *sums in reader.db.execute(sums_of_weeks, values):
         spent[number] += Spent.of(sums)
     for number, stay in places:
         whose, days = Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)

@@ -21,7 +21,7 @@ from aggregates.turns.turns import NO_ACTIVITY
 from projections.derive.sessions import copied_to
 from projections.derive.sub_session_rows import Detail, ModelTotals
 from projections.prices import NANO, Spent
-from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
+from projections.reader import Reader, TextRef, bound, sql, sum_in_halves, unpack, whole_sums
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
@@ -83,14 +83,13 @@ def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: 
     active = dict(active_times(reader.db, scope, window))
     items = [
         row.shown_as(TaskTime, active_seconds=active[row.sub_session_id] / US_PER_SECOND)
-        for row in goals.select(reader, scope, goals.IN_RANGE + goals.NEWEST_FIRST, window, limit=limit, offset=offset)
+        for row in goals.select(reader, scope, "{in_range} {newest_first}", window, limit=limit, offset=offset)
     ]
     return TaskTimes(items, sum(active.values()) / US_PER_SECOND)
 
 
 def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[str, int]]:
-    query = f"SELECT s.sub_session_id, s.active_us {goals.started_in()}"
-    for name, active in db.execute(query, bound(scope, window)):
+    for name, active in db.execute(sql("active_times"), bound(scope, window)):
         # Where a turn was long: more may be seen within a turn that stays as it is, so it is not stored.
         if active is not None:
             yield name, active
@@ -106,33 +105,15 @@ def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterat
 def _observations(db: sqlite3.Connection, turn: Turn) -> Iterator[tuple[int, Observation]]:
     """What was seen while a turn lasted, the latest first."""
     copied = sorted(((each.at_us, each.observation) for each in copied_to(db, turn)), key=itemgetter(0), reverse=True)
-    query = (
-        "SELECT at_us, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? ORDER BY at_us DESC"
-    )
-    rows = db.execute(query, (turn.agent_session_id, turn.started_us, turn.last_activity_us))
+    rows = db.execute(sql("observations_of_turn"), (turn.agent_session_id, turn.started_us, turn.last_activity_us))
     own = ((at_us, unpack(body, Observation)) for at_us, body in rows)
     return merge(own, copied, key=itemgetter(0), reverse=True)
 
 
-_FILES = f"""
-WITH touched AS (
-    SELECT f.*, s.started_us,
-        row_number() OVER (PARTITION BY f.digest ORDER BY s.started_us, s.sub_session_id) AS place
-    {goals.started_in("JOIN sub_session_files f ON f.sub_session_id = s.sub_session_id ")}
-)
-SELECT digest, count(*), sum(edits), sum(edits_without_lines), max(position) FILTER (WHERE place = 1),
-    max(path_start) FILTER (WHERE place = 1), max(path_end) FILTER (WHERE place = 1),
-    json_group_array(json_array(seen_us, sub_session_id)),
-    {sum_in_halves("lines_added")}, {sum_in_halves("lines_removed")}
-FROM touched GROUP BY digest
-ORDER BY sum(edits) DESC, count(*) DESC, max(seen_us) DESC, digest LIMIT :limit OFFSET :offset
-"""
-"""Files summed over sub-sessions; the path is read where it was first told."""
-
-
 def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TouchedFile]:
     """The files that sub-sessions of the range touched, those edited most often first."""
-    rows = reader.db.execute(_FILES, bound(scope, window, limit=limit, offset=offset)).fetchall()
+    query = sql("files", lines=f"{sum_in_halves('lines_added')}, {sum_in_halves('lines_removed')}")
+    rows = reader.db.execute(query, bound(scope, window, limit=limit, offset=offset)).fetchall()
     paths = [TextRef(row[4], "words", Span(row[5], row[6])) for row in rows]
     texts = reader.texts(paths)
     turns = cache(partial(goals.turns_in, reader.db))  # the files of a page lie mostly in the same few sub-sessions
@@ -170,10 +151,8 @@ def _touched_us(db: sqlite3.Connection, turn: Turn, digest: int, since_us: int) 
 
 def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[ModelTask]:
     """One row for each pair of model and intent class, the most frequent first."""
-    told = f"s.intent, {goals.QUALIFIES}, {goals.SHOWN_CRUSHED}, s.rework_of IS NOT NULL, s.models"
-    query = f"SELECT {told} {goals.started_in()}"
     pairs: defaultdict[tuple[str | None, str], list[tuple[Tally, ModelTotals]]] = defaultdict(list)
-    for intent, qualifies, crushed, rework, models in reader.db.execute(query, bound(scope, window)):
+    for intent, qualifies, crushed, rework, models in reader.db.execute(sql("models_by_kind"), bound(scope, window)):
         undecided = bool(qualifies) and crushed is None
         one = Tally(bool(qualifies), bool(crushed), undecided, undecided and not rework)
         for totals in unpack(models, list[ModelTotals]):
@@ -252,9 +231,6 @@ class TriviaPoint(msgspec.Struct, frozen=True):
     by_reason: list[ReasonCount]
 
 
-_FLAGGED = "f.organization_id = :organization AND f.developer_id = :developer AND f.detected_at_us >= :start"
-
-
 def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
     kinds = [kind for _, kind in _flagged(reader, scope, window)]
     return Integrity([KindCount(kind, kinds.count(kind)) for kind in KINDS if kind in kinds])
@@ -270,19 +246,12 @@ def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Seque
 
 
 def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, FlagKind]]:
-    query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_FLAGGED} AND f.detected_at_us < :end"
-    return reader.db.execute(query, bound(scope, window)).fetchall()
+    return reader.db.execute(sql("flags"), bound(scope, window)).fetchall()
 
 
 def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset: int) -> list[FlagRow]:
     """The flags from a time on, newest first."""
-    query = (
-        "SELECT f.flag_id, f.kind, f.detected_at_us, f.agent_session_id, p.sub_session_id, f.count, f.window_seconds, "
-        "f.details FROM flags f LEFT JOIN prompts p ON p.turn_id = f.turn_id AND p.developer_id = f.developer_id "
-        f"AND p.organization_id = f.organization_id WHERE {_FLAGGED} "
-        "ORDER BY f.detected_at_us DESC, f.flag_id LIMIT :limit OFFSET :offset"
-    )
-    rows = reader.db.execute(query, bound(scope, start=from_us, limit=limit, offset=offset))
+    rows = reader.db.execute(sql("recent_flags"), bound(scope, start=from_us, limit=limit, offset=offset))
     return [
         FlagRow(flag_id, kind, iso(at_us), session, sub_session, count, seconds, unpack(details, dict[str, int | str]))
         for flag_id, kind, at_us, session, sub_session, count, seconds, details in rows
@@ -291,8 +260,8 @@ def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset:
 
 def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[TriviaPoint]:
     """Settled sub-sessions below the floor that started in the range, by the period they started in."""
-    query = f"SELECT s.started_us, s.trivia_reason {goals.started_in()} AND {goals.SETTLED} AND NOT s.floor_passed"
-    by_period = zip(periods, sorted_into(periods, reader.db.execute(query, bound(scope, window))), strict=True)
+    placed = reader.db.execute(sql("trivia"), bound(scope, window))
+    by_period = zip(periods, sorted_into(periods, placed), strict=True)
     return [
         TriviaPoint(iso(period.start_us), len(found), [ReasonCount(each, found.count(each)) for each in REASONS])
         for period, found in by_period
@@ -332,20 +301,11 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
     """The day that the bounds are of, in the zone that they were made in."""
     rate, graded = score(reader, scope, "daily", (day,)), insight_summary(reader, scope, "daily", (day,))
     throttled = personal_throttle(reader, scope, day)
-    query = (
-        f"SELECT {goals.SETTLED} AND NOT s.floor_passed, {goals.WHOLE_TOKENS}, s.requests + s.failed_requests, "
-        "s.cost_usd_nano, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, s.detail "
-        f"{goals.started_in()}"
-    )
-    rows = reader.db.execute(query, bound(scope, day)).fetchall()
+    rows = reader.db.execute(sql("day"), bound(scope, day)).fetchall()
     trivia, tokens, _, cost_usd_nano, unpriced, lower, upper = (sum(row[n] or 0 for row in rows) for n in range(7))
     # Where there were only commands and acknowledgements, nothing need have been asked of a model.
     asked = [row for row in rows if unpack(row[7], Detail).floor.countable_turns > 0]
     unreported, priced = sum(row[1] is None for row in asked), not unpriced and all(row[2] for row in asked)
-    prompts = (
-        "SELECT count(*) FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
-        "AND at_us >= :start AND at_us < :end"
-    )
     return TodaySummary(
         date=date,
         timezone=timezone,
@@ -356,7 +316,7 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         apg_interval=graded.interval,
         unsure_count=graded.unsure_count,
         sample_count=graded.sample_count,
-        prompts=reader.db.execute(prompts, bound(scope, day)).fetchone()[0],
+        prompts=reader.db.execute(sql("prompts_of_day"), bound(scope, day)).fetchone()[0],
         tokens=None if unreported else tokens,
         unreported_sub_sessions=unreported,
         cost_usd=cost_usd_nano / NANO if priced else None,

@@ -17,10 +17,9 @@ from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
 from projections.prices import NANO
-from projections.reader import Reader, bound, unpack
+from projections.reader import Reader, bound, sql, unpack
 from projections.scores.activity import active_times
 from projections.scores.skill import graded_prompts, insight_summary, skill
-from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
 
 QUICK_WINS = 2
 HIGHLIGHTS_MAX = 5
@@ -195,12 +194,6 @@ class SubSessionWork(msgspec.Struct, frozen=True):
 
 
 _Works = Sequence[SubSessionWork]
-_WORK = (
-    f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, coalesce({CRUSHED}, 0), "
-    f"{QUALIFIES} AND s.goal_complete IS NULL, {SETTLED} AND s.rework_of IS NOT NULL, "
-    f"s.intent, s.input_tokens, s.output_tokens, {WHOLE_TOKENS}, s.cost_usd_nano, s.requests + s.failed_requests, "
-    f"s.unpriced_requests, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id, t.started_us, t.turn_id"
-)
 
 
 def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, language: Language) -> Insights:
@@ -281,7 +274,7 @@ def _periods(cut: Window, period: Period, zone: ZoneInfo) -> list[Window]:
 
 def _works(reader: Reader, scope: Scope, window: Window) -> list[SubSessionWork]:
     found = []
-    rows = reader.db.execute(_WORK, bound(scope, window))
+    rows = reader.db.execute(sql("work"), bound(scope, window))
     for values, parts in groupby(rows, key=lambda row: row[:-1]):
         judged, turns = unpack(values[1], Detail), [unpack(part[-1], Turn) for part in parts]
         work = SubSessionWork(
@@ -300,11 +293,6 @@ def _works(reader: Reader, scope: Scope, window: Window) -> list[SubSessionWork]
 def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPrompt]:
     """Of the average prompt grade's prompts, those that stand lowest; of equal ones the newest."""
     order, own = "p.own_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
-    before = (
-        "SELECT count(*) FROM turn_alias a JOIN prompts mine ON mine.turn_id = a.turn_id "
-        "JOIN prompts p ON p.sub_session_id = mine.sub_session_id "
-        "AND (p.at_us, p.turn_id) < (mine.at_us, mine.turn_id) WHERE a.alias_id = ?"
-    )
     return [
         WorstPrompt(
             score=each.own_score,
@@ -313,7 +301,7 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
             session_id=each.agent_session_id,
             sub_session_id=each.sub_session_id,
             prompt_id=each.prompt_id,
-            turn_index=reader.db.execute(before, (each.prompt_id,)).fetchone()[0],
+            turn_index=reader.db.execute(sql("turns_before"), (each.prompt_id,)).fetchone()[0],
             prompt_preview=each.preview,
         )
         for each, _ in graded_prompts(reader, order, own)

@@ -11,10 +11,9 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.records.record import TOKEN_KINDS
 from aggregates.scores.grades import Comparison, Interval, Tally, compare, median, personal_tier, score_of, svc_letter
-from aggregates.times import INSTANT_MAX_US, UNTIMED_US, US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
+from aggregates.times import INSTANT_MAX_US, UNTIMED_US, AskedWindow, Window, WindowName, iso, local_date
 from projections.prices import NANO
-from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
-from projections.sub_sessions.rows import CRUSHED, IN_RANGE, QUALIFIES, SETTLED, TOKENS
+from projections.reader import Reader, bound, json_array, sql, sum_in_halves, whole_sums
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,32 +109,8 @@ class _CrushedRow(msgspec.Struct, frozen=True):
     price: Literal["exact", "lower bound", "upper bound", "unknown"]
 
 
-# SQLite adds up, from an index alone: a month holds hundreds of sub-sessions, and three windows lie before it. A
-# sub-session belongs to the window in which it started.
-_IN_WINDOW = (
-    "FROM bookmark b CROSS JOIN sub_sessions s "
-    f"WHERE s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE}"
-)
-_TALLY = (  # as `Tally` has them
-    "count(*) FILTER (WHERE {0}), count(*) FILTER (WHERE {1}), "
-    "count(*) FILTER (WHERE {0} AND s.{2}goal_complete IS NULL), "
-    "count(*) FILTER (WHERE {0} AND s.{2}goal_complete IS NULL AND s.{2}rework_of IS NULL)"
-)
-_COUNTS = (
-    f"SELECT {_TALLY.format(QUALIFIES, CRUSHED, '')}, count(*) FILTER (WHERE s.overridden), "
-    f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL) {_IN_WINDOW}"
-)
-_SUMS = (
-    "SELECT coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), coalesce(sum(s.unmeasured_requests), 0), "
-    f"{', '.join(map(sum_in_halves, TOKEN_KINDS))} {_IN_WINDOW}"
-)
-_CRUSHED_ROWS = (
-    f"SELECT iif(s.ended_us - s.started_us BETWEEN 1 AND {UNTIMED_US}, NULL, "
-    f"(s.ended_us - s.started_us) / {US_PER_SECOND}.0), iif(s.requests > s.unmeasured_requests, {TOKENS}, NULL), "
-    "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
-    "WHEN s.lower_bound_requests THEN 'lower bound' WHEN s.upper_bound_requests THEN 'upper bound' "
-    f"ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
-)
+def _token_sums() -> str:
+    return sql("token_sums", usage=", ".join(map(sum_in_halves, TOKEN_KINDS)))
 
 
 def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Score:
@@ -150,7 +125,7 @@ def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
         personal_tier=personal_tier(counts.decided_rate, counts.decided_count),
         crush_weight=float(median(weights)),
         crush_weight_count=len(weights),
-        unmeasured_requests=reader.db.execute(_SUMS, bound(scope, windows[-1])).fetchone()[2],
+        unmeasured_requests=reader.db.execute(_token_sums(), bound(scope, windows[-1])).fetchone()[2],
         sparkline=rates,
         sparkline_counts=[each.total_count for each in per_window],
         **of_window(reader, scope, name, counts),
@@ -199,7 +174,7 @@ def _token_figures(
     reader: Reader, scope: Scope, window: Window, crushed: Sequence[_CrushedRow], earlier: Sequence[_CrushedRow]
 ) -> dict[str, Any]:
     """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
-    turns, requests, unmeasured, *halves = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
+    turns, requests, unmeasured, *halves = reader.db.execute(_token_sums(), bound(scope, window)).fetchone()
     sums, prices = Breakdown(*whole_sums(halves)), Counter(row.price for row in crushed)
     weights, weights_before = _weights(crushed), _weights(earlier)
     weight, before = float(median(weights)), float(median(weights_before))
@@ -223,7 +198,7 @@ def _token_figures(
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
     """The counts of one window; for responses that are about prompts, too."""
-    *counts, overridden, unclassified = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
+    *counts, overridden, unclassified = reader.db.execute(sql("counts"), bound(scope, window)).fetchone()
     found = Tally(*counts)
     return Counts(
         total_count=found.total,
@@ -242,56 +217,38 @@ def of_window(reader: Reader, scope: Scope, name: AskedWindow, counts: Counts) -
 
 
 def tally(reader: Reader, scope: Scope, window: Window) -> Tally:
-    return Tally(*reader.db.execute(_COUNTS, bound(scope, window)).fetchone()[:4])
+    return Tally(*reader.db.execute(sql("counts"), bound(scope, window)).fetchone()[:4])
 
 
 def newest_at(reader: Reader, scope: Scope) -> str | None:
     """When the newest sub-session of a developer began, in whatever window."""
-    _, newest_us = first_and_last(reader, scope, Window(0, INSTANT_MAX_US))
+    _, newest_us = reader.db.execute(sql("first_and_last"), bound(scope, Window(0, INSTANT_MAX_US))).fetchone()
     return None if newest_us is None else iso(newest_us)
 
 
-def first_and_last(reader: Reader, scope: Scope, window: Window) -> tuple[int | None, int | None]:
-    """When the oldest and the newest sub-session of a window began."""
-    # Each by itself is the first row of an index; both in one query would read all rows.
-    of_window = f"FROM sub_sessions s WHERE organization_id = :organization AND developer_id = :developer {IN_RANGE}"
-    query = f"SELECT (SELECT min(started_us) {of_window}), (SELECT max(started_us) {of_window})"
-    oldest_us, newest_us = reader.db.execute(query, bound(scope, window)).fetchone()
-    return oldest_us, newest_us
-
-
 def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:
-    return [_CrushedRow(*row) for row in reader.db.execute(_CRUSHED_ROWS, bound(scope, window))]
+    query = sql("crushed", untimed_us=UNTIMED_US)
+    return [_CrushedRow(*row) for row in reader.db.execute(query, bound(scope, window))]
 
 
 def _weights(crushed: Sequence[_CrushedRow]) -> list[int]:
     return [row.tokens for row in crushed if row.tokens is not None]
 
 
-# How the completion rates of a cohort compare: as judged, without what people said of outcomes, rework and kinds. Where
-# somebody drew a boundary, a sub-session is compared with nobody's. What the answer tells: docs/security.md.
-JUDGED_QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.judged_intent IS NOT NULL"
-JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete IS 1 AND s.judged_rework_of IS NULL"
-_JUDGED = (
-    f"FROM bookmark b CROSS JOIN json_each(:developers) d CROSS JOIN sub_sessions s "
-    f"WHERE s.organization_id = :organization AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
-)
-_COMPARED = _TALLY.format("NOT s.drawn", f"NOT s.drawn AND {JUDGED_CRUSHED}", "judged_")
-_TOTALS = f"SELECT d.value, count(*) FILTER (WHERE s.drawn), {_COMPARED} {_JUDGED} GROUP BY d.value"
-_OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_JUDGED} AND NOT s.drawn"
-
-
 def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window: Window, zone: tzinfo) -> Comparison:
-    """The caller against the cohort, which does not hold the caller; days are those of the zone."""
+    """The caller against the cohort, which does not hold the caller; days are those of the zone.
+
+    What the answer tells: docs/security.md.
+    """
     developers = sorted((scope.developer_id, *cohort))
-    totals = reader.db.execute(_TOTALS, bound(scope, window, developers=json_array(developers)))
+    totals = reader.db.execute(sql("judged_rates"), bound(scope, window, developers=json_array(developers)))
     tallies = {name: (left_out, Tally(*counts)) for name, left_out, *counts in totals}
     left_out, mine = tallies.pop(str(scope.developer_id), (0, Tally(0, 0, 0, 0)))
     rates = [100.0 * each.crushed / each.total for out, each in tallies.values() if _has_score(out, each)]
     if not _has_score(left_out, mine):
         return compare(None, rates, (), left_out=left_out)
     days: defaultdict[date, list[int]] = defaultdict(list)
-    own = reader.db.execute(_OWN, bound(scope, window, developers=json_array([scope.developer_id])))
+    own = reader.db.execute(sql("judged_days"), bound(scope, window, developers=json_array([scope.developer_id])))
     for started_us, crushed in own:
         days[local_date(started_us, zone)].append(crushed)
     daily = [100.0 * sum(crushed) / len(crushed) for _, crushed in sorted(days.items())]

@@ -17,9 +17,9 @@ from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import Detail, PromptDetail, mask, unmask
-from projections.reader import Reader, bodies, bound, json_array, unpack
+from projections.reader import Reader, bodies, bound, filled, json_array, sql, unpack
 from projections.scores.score import OfWindow, newest_at, of_window, window_counts
-from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, SHOWN_CRUSHED, one_line, owned
+from projections.sub_sessions.rows import one_line
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
@@ -87,14 +87,6 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     crushed: bool | None  # None while the sub-session is open, and where its outcome is undecided
 
 
-# SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts. Counted are the
-# classified prompts of classified sub-sessions above the floor, open or settled, by the prompt's own time.
-COUNTED = (
-    "FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
-    "AND at_us >= :start AND at_us < :end AND counted"
-)
-
-
 _PER_HABIT = (
     "coalesce(sum({0}), 0)",  # thousandths
     "count({0})",
@@ -117,7 +109,7 @@ class HabitCounts(NamedTuple):
 
 
 def habit_counts(reader: Reader, scope: Scope, window: Window) -> HabitCounts:
-    *found, prompts = reader.db.execute(f"SELECT {_HABITS}, count(*) {COUNTED}", bound(scope, window)).fetchone()
+    *found, prompts = reader.db.execute(sql("habits", habits=_HABITS), bound(scope, window)).fetchone()
     hits, applied, unsure = (dict(zip(BOOLEANS, found[place:], strict=False)) for place in (0, _COUNT, 2 * _COUNT))
     return HabitCounts({name: each / 1_000 for name, each in hits.items()}, applied, unsure, prompts)
 
@@ -143,12 +135,14 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
     """The average prompt grade of the last window given, the one before, and a point for each."""
     points: list[ApgPoint] = []
     for window in windows:
-        spreads = reader.db.execute(f"SELECT standing_score, variance {COUNTED}", bound(scope, window)).fetchall()
+        spreads = reader.db.execute(
+            filled("SELECT standing_score, variance {counted}"), bound(scope, window)
+        ).fetchall()
         scores, variances = ([row[place] for row in spreads] for place in (0, 1))
         apg = math.fsum(scores) / len(scores) if scores else None
         interval = grades.mean_interval(scores, variances)
         points.append(ApgPoint(period_start=iso(window.start_us), apg=apg, interval=interval, sample_count=len(scores)))
-    letters = bodies(reader.db, tuple[float, ...], f"SELECT letters {COUNTED}", bound(scope, windows[-1]))
+    letters = bodies(reader.db, tuple[float, ...], filled("SELECT letters {counted}"), bound(scope, windows[-1]))
     likely = [math.fsum(each) for each in zip(*letters, strict=True)]
     counts = whole_counts(likely, points[-1].sample_count) or [0] * len(grades.RUBRIC_LADDER)
     return InsightSummary(
@@ -179,20 +173,7 @@ def graded_prompts(
     fits: Callable[[PromptDetail], bool] = lambda _: True,
 ) -> list[tuple[TopPrompt, PromptDetail]]:
     """A page of the graded prompts of a range, by their own time as for the average grade; each with its judgement."""
-    theirs = (
-        "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
-        "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
-    )
-    # Bodies are looked up for the page alone: sorted with all prompts of a month, they took nine tenths of the time.
-    query = (
-        f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {theirs}"
-        "WHERE p.organization_id = :organization AND p.developer_id = :developer AND p.at_us >= :start "
-        f"AND p.at_us < :end AND p.counted {narrowed} "
-        f"ORDER BY {order} LIMIT :limit OFFSET :offset) "
-        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.own_score, s.intent, "
-        f"s.detail, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
-        f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
-    )
+    query = sql("graded_prompts", narrowed=narrowed, order=order)
     judged = ((unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page))
     rows = [(body, row) for body, row in judged if fits(body)]
     texts = reader.texts(body.prompt for body, _ in rows)
@@ -275,7 +256,7 @@ def _examples(
 ) -> ShownHabits:
     """Of each habit the first of the prompts with its bit that fits and whose text is still there."""
     found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
-    query, wanted = f"SELECT rowid, {bits} {COUNTED} ORDER BY {', '.join(order[:-1])}", mask(BOOLEANS)
+    query, wanted = filled(f"SELECT rowid, {bits} {{counted}} ORDER BY {', '.join(order[:-1])}"), mask(BOOLEANS)
     for rowid, has in reader.db.execute(query, bound(scope, window)):
         for name in unmask(has & wanted):
             found[name].append(rowid)
@@ -320,12 +301,7 @@ def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDet
 
 def decided_goals(reader: Reader, scope: Scope) -> list[Decided]:
     """The decided goals of all time, by the habits that they surely show."""
-    query = (
-        "SELECT sure, earned, count(*), sum(reached) FROM ("
-        f"SELECT s.sure, s.earned, coalesce({CRUSHED}, 0) AS reached {owned()} AND {QUALIFIES} "
-        "AND s.goal_complete IS NOT NULL ORDER BY s.started_us DESC LIMIT :most) GROUP BY sure, earned"
-    )
     return [
         Decided(frozenset(unmask(sure & earned)), frozenset(unmask(sure)), goals, reached)
-        for sure, earned, goals, reached in reader.db.execute(query, bound(scope, most=DECIDED_READ_MAX))
+        for sure, earned, goals, reached in reader.db.execute(sql("decided_goals"), bound(scope, most=DECIDED_READ_MAX))
     ]

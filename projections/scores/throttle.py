@@ -13,7 +13,7 @@ from aggregates.people.directory import Stay
 from aggregates.scores import throttle as rules
 from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing
 from aggregates.times import US_PER_SECOND, Window, iso
-from projections.reader import Reader, bound, json_array
+from projections.reader import Reader, bound, json_array, sql
 
 PERSONAL_REQUESTS_MAX = 200_000  # of more, about half a year of heavy work, a developer's own read is refused
 TEAM_REQUESTS_MAX = 400_000  # the newest of each member; nobody is cut while somebody else may have more
@@ -81,8 +81,7 @@ def team_throttle(
     failures = _server_failures(reader.db, scope, widest)
 
     def counted(member: Scope, days: Window) -> tuple[int, int]:
-        query = f"SELECT count(*), coalesce(sum(failed), 0) {_MINE}"
-        return cast("tuple[int, int]", reader.db.execute(query, bound(member, days)).fetchone())
+        return cast("tuple[int, int]", reader.db.execute(sql("count_requests"), bound(member, days)).fetchone())
 
     read = [counted(member, reach)[0] for (member, _), reach in zip(members, reaches, strict=True)]
     most = _share(read, TEAM_REQUESTS_MAX if budget is None else budget)
@@ -146,36 +145,8 @@ def _impact(events: Sequence[ThrottleEvent], requests: tuple[int, int], *, is_pa
     )
 
 
-_MINE = (
-    "FROM requests WHERE developer_id = :developer AND +organization_id = :organization "
-    "AND at_us >= :start AND at_us < :end AND superseded = 0 "
-)
-_REQUESTS = f"""
-WITH stood (name) AS MATERIALIZED (
-    SELECT DISTINCT s.agent_session_id FROM requests r JOIN sessions s ON s.agent_session_id = r.agent_session_id
-        AND s.organization_id = r.organization_id AND s.developer_id = r.developer_id
-    WHERE r.organization_id = :organization AND r.failed = 1 AND r.at_us >= :start AND r.at_us < :end
-        AND +r.developer_id = :developer AND r.superseded = 0
-)
-SELECT at_us, record_id, agent_session_id, CASE
-    WHEN agent_session_id IS NULL THEN prompt_id
-    WHEN agent_session_id NOT IN (SELECT name FROM stood) THEN iif(prompt_id <> agent_session_id, prompt_id, NULL)
-    WHEN prompt_id <> agent_session_id THEN coalesce((
-        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = n.agent_session_id AND t.host_prompt_id = n.prompt_id
-        ORDER BY +t.started_us DESC LIMIT 1
-    ), prompt_id)
-    ELSE (
-        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = n.agent_session_id AND t.started_us <= n.at_us
-        ORDER BY t.started_us DESC LIMIT 1
-    ) END, model, failed, status_code, retry_after_ms, duration_ms, output_tokens
-{_MINE.replace("FROM requests", "FROM requests n")} ORDER BY at_us DESC, record_id DESC LIMIT :most
-"""
-"""The newest requests of a developer. A turn matters where something failed: it is that of the prompt which the request
-names, else that of its time. The plus keeps the index over the names in use."""
-
-
 def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -> list[ApiRequest]:
-    return [ApiRequest(*row) for row in db.execute(_REQUESTS, bound(scope, window, most=most))]
+    return [ApiRequest(*row) for row in db.execute(sql("newest_requests"), bound(scope, window, most=most))]
 
 
 def _reach(db: sqlite3.Connection, scope: Scope, window: Window) -> Window:
@@ -188,30 +159,22 @@ def _reach(db: sqlite3.Connection, scope: Scope, window: Window) -> Window:
     return Window(start_us, last_us + rules.WAIT_MAX_US + 1)
 
 
-_BY_PROVIDER = "failed = 1 AND status_code BETWEEN {} AND {}".format(*rules.SERVER_ERRORS)
+_CODES = {"first_code": rules.SERVER_ERRORS[0], "last_code": rules.SERVER_ERRORS[1]}
 
 
 def _failed(
     db: sqlite3.Connection, scope: Scope, farthest: Literal["min", "max"], first_us: int, last_us: int
 ) -> int | None:
     """The first or last failure within a span: the developer's, or the provider's anywhere in the organization."""
-    span = f"SELECT {farthest}(at_us) AS at_us FROM requests WHERE at_us BETWEEN :first AND :last AND superseded = 0"
-    query = (
-        f"SELECT {farthest}(at_us) FROM ("
-        f"{span} AND developer_id = :developer AND +organization_id = :organization AND failed = 1 UNION ALL "
-        f"{span} AND organization_id = :organization AND {_BY_PROVIDER})"
-    )
+    query = sql("farthest_failure", farthest=farthest, **_CODES)
     at_us: int | None = db.execute(query, bound(scope, first=first_us, last=last_us)).fetchone()[0]
     return at_us
 
 
 def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
     """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
-    query = (
-        "SELECT developer_id, at_us FROM requests WHERE organization_id = :organization AND at_us >= :start "
-        f"AND at_us < :end AND superseded = 0 AND {_BY_PROVIDER} ORDER BY at_us DESC LIMIT :most"
-    )
-    return db.execute(query, bound(scope, window, most=OUTSIDE_FAILURES_MAX + 1)).fetchall()
+    asked = bound(scope, window, most=OUTSIDE_FAILURES_MAX + 1)
+    return db.execute(sql("provider_failures", **_CODES), asked).fetchall()
 
 
 def _events(
@@ -232,13 +195,7 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
     slow = {each.model for each in requests if each.model is not None and (each.duration_ms or 0) > rules.SPIKE_MIN_MS}
     if not slow:
         return []
-    query = (
-        "WITH told AS (SELECT at_us, model, duration_ms, output_tokens, "
-        f"row_number() OVER (PARTITION BY model ORDER BY at_us DESC, record_id DESC) AS place {_MINE} "
-        "AND failed = 0 AND duration_ms IS NOT NULL AND model IN (SELECT value FROM json_each(:models))) "
-        "SELECT at_us, model, duration_ms, output_tokens FROM told WHERE place <= :most"
-    )
     first_us = min(each.at_us for each in requests)
     days, models = Window(first_us - rules.BASELINE_US, first_us), json_array(sorted(slow))
     before = bound(scope, days, models=models, most=rules.BASELINE_REQUESTS_MAX)
-    return [Timing(*row) for row in db.execute(query, before)]
+    return [Timing(*row) for row in db.execute(sql("durations_before"), before)]

@@ -13,7 +13,7 @@ from aggregates.sub_sessions.sub_session import Override, override_words_of
 from aggregates.times import US_PER_DAY, Window
 from projections.derive.developers import PromptTexts, rebuild_sub_sessions
 from projections.derive.sessions import recut_session
-from projections.reader import Reader, bound, json_array
+from projections.reader import Reader, bound, json_array, sql
 from projections.scores.score import tally
 from projections.sub_sessions.rows import GoalOutcome, find, select, turns_in
 
@@ -65,16 +65,12 @@ def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: Overrid
 def _take(trial: Reader, scope: Scope, command: Override) -> None:
     """The word becomes rows, and what hangs on them is derived again."""
     touched: dict[str, int] = {}
-    turn_of = (
-        "SELECT t.started_us FROM turns t JOIN turn_alias a ON a.turn_id = t.turn_id "
-        "WHERE t.agent_session_id = ? AND a.alias_id = ?"
-    )
     for event in command.facts:
         capture_id, words = override_words_of(event)
         session, at = event.agent_session_id, (event.agent_session_id, str(capture_id))
         rows = [(*at, topic, 2**62, said) for topic, said in words]  # behind every position of a log
         trial.db.executemany("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?, ?, ?)", rows)
-        for (started_us,) in trial.db.execute(turn_of, at):
+        for (started_us,) in trial.db.execute(sql("started_of_turn"), at):
             touched[session] = min(started_us, touched.get(session, started_us))
     rebuilt = [recut_session(trial.db, session, from_us) for session, from_us in touched.items()]
     rebuild_sub_sessions(trial.db, scope, rebuilt, PromptTexts(trial, lambda _developer_id: _DIGESTER))
@@ -82,43 +78,25 @@ def _take(trial: Reader, scope: Scope, command: Override) -> None:
 
 def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: Override, copy: sqlite3.Connection) -> None:
     """What the goals within reach of a time are derived from, and all of the sessions that are cut again."""
-    copy.executescript(";".join(statement for (statement,) in reader.db.execute(_SCHEMA)))
+    copy.executescript(";".join(statement for (statement,) in reader.db.execute(sql("schema"))))
     reach = Window(at_us - _REACH_US, at_us + _REACH_US)
     recut = json_array(sorted({fact.agent_session_id for fact in command.facts}))
     named = bound(scope, reach, at=at_us, limit=NEIGHBOURS_MAX)
-    near = [name for (name,) in reader.db.execute(_NEAR, named)]
-    close = list(dict.fromkeys((*near[:BORDERING], *(n for (n,) in reader.db.execute(_RECUT, (recut,))))))
+    near = [name for (name,) in reader.db.execute(sql("near_goals"), named)]
+    held = (name for (name,) in reader.db.execute(sql("goals_of_sessions"), (recut,)))
+    close = list(dict.fromkeys((*near[:BORDERING], *held)))
     near = list(dict.fromkeys((*near, *close)))
-    sessions = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(near),))]
-    parts = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(close),))]
+    sessions = [name for (name,) in reader.db.execute(sql("sessions_of_goals"), (json_array(near),))]
+    parts = [name for (name,) in reader.db.execute(sql("sessions_of_goals"), (json_array(close),))]
     for keys, of, tables in (
-        (near, _OF_GOALS, ("sub_sessions", "sub_session_files", "sub_session_reverts", "arcs")),
-        (close, _OF_GOALS, ("prompts",)),
-        (sessions, _OF_SESSIONS, ("sessions",)),
-        (parts, _OF_SESSIONS, ("turns", "corrections", "judge_answers")),
-        (parts, _ALIASES, ("turn_alias",)),
+        (near, "rows_of_goals", ("sub_sessions", "sub_session_files", "sub_session_reverts", "arcs")),
+        (close, "rows_of_goals", ("prompts",)),
+        (sessions, "rows_of_sessions", ("sessions",)),
+        (parts, "rows_of_sessions", ("turns", "corrections", "judge_answers")),
+        (parts, "rows_of_aliases", ("turn_alias",)),
     ):
         for table in tables:
-            rows = reader.db.execute(of.format(table), (json_array(keys),)).fetchall()
+            rows = reader.db.execute(sql(of, table=table), (json_array(keys),)).fetchall()
             if rows:
                 copy.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
     copy.execute("INSERT INTO bookmark VALUES (?, ?, ?, ?)", reader.db.execute("SELECT * FROM bookmark").fetchone())
-
-
-_SCHEMA = "SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY type DESC"  # tables, then indexes
-_NEAR = (
-    "SELECT sub_session_id FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer "
-    "AND started_us >= :start AND started_us < :end ORDER BY abs(started_us - :at) LIMIT :limit"
-)
-_RECUT = "SELECT DISTINCT r.sub_session_id FROM json_each(?) k JOIN arcs r ON r.agent_session_id = k.value"
-_SESSIONS = "SELECT DISTINCT r.agent_session_id FROM json_each(?) k JOIN arcs r ON r.sub_session_id = k.value"
-_OF_GOALS = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.sub_session_id = k.value"
-_OF_SESSIONS = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.agent_session_id = k.value"
-_ALIASES = (
-    "WITH k AS (SELECT value FROM json_each(?)), named (id) AS ("
-    "SELECT capture_id FROM k JOIN captures ON agent_session_id = value "
-    "UNION SELECT turn_id FROM k JOIN turns ON agent_session_id = value "
-    "UNION SELECT capture_id FROM k JOIN corrections ON agent_session_id = value "
-    "UNION SELECT capture_id FROM k JOIN judge_answers ON agent_session_id = value) "
-    "SELECT x.* FROM named JOIN {} x ON x.alias_id = named.id"
-)

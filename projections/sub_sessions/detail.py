@@ -19,7 +19,7 @@ from projections.derive.sessions import arcs_of, prompt_id, response_ref, sessio
 from projections.derive.sub_session_rows import ModelTotals
 from projections.facts.rows import newest_book, price_of
 from projections.prices import NANO, Spent
-from projections.reader import Reader, TextRef, bodies, bound
+from projections.reader import Reader, TextRef, bodies, bound, sql
 from projections.sub_sessions import rows as goals
 from projections.sub_sessions.listing import SubSession
 
@@ -177,10 +177,7 @@ def _token_costs(reader: Reader, models: Sequence[ModelTotals], at_us: int) -> l
 
 
 def _median_cost_usd(reader: Reader, scope: Scope) -> float | None:
-    known = "AND s.requests AND NOT s.unpriced_requests ORDER BY s.started_us DESC LIMIT :limit"
-    costs = reader.db.execute(
-        f"SELECT s.cost_usd_nano {goals.owned()}{known}", bound(scope, limit=MEDIAN_OF_GOALS)
-    ).fetchall()
+    costs = reader.db.execute(sql("known_costs"), bound(scope, limit=MEDIAN_OF_GOALS)).fetchall()
     return median(nano for (nano,) in costs) / NANO if costs else None
 
 
@@ -211,12 +208,7 @@ def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
 
 
 def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
-    query = (
-        "SELECT position, path_start, path_end, edits, iif(edits_without_lines, NULL, lines_added), "
-        "iif(edits_without_lines, NULL, lines_removed) FROM sub_session_files WHERE sub_session_id = ? "
-        "ORDER BY edits DESC, digest LIMIT ?"
-    )
-    rows = reader.db.execute(query, (sub_session_id, FILES_MAX)).fetchall()
+    rows = reader.db.execute(sql("files_of_goal"), (sub_session_id, FILES_MAX)).fetchall()
     paths = [TextRef(position, "words", Span(start, end)) for position, start, end, *_ in rows]
     texts = reader.texts(paths)
     shown = [FileShown(texts[path], *work) for path, (_, _, _, *work) in zip(paths, rows, strict=True)]

@@ -8,20 +8,11 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
-from aggregates.times import UNTIMED_US, Window, iso
+from aggregates.times import INSTANT_MAX_US, UNTIMED_US, Window, iso
 from projections import Sort
-from projections.reader import Reader, bound, json_array
+from projections.reader import Reader, bound, json_array, sql
 from projections.sub_sessions.projects import UNKNOWN, Project, Projects, projects_of
-from projections.sub_sessions.rows import (
-    IN_RANGE,
-    OUTCOME,
-    SETTLED,
-    WHOLE_TOKENS,
-    Brief,
-    GoalOutcome,
-    SubSessionRow,
-    select,
-)
+from projections.sub_sessions.rows import Brief, GoalOutcome, SubSessionRow, first_and_last, select
 
 ROWS_MAX = 50_000  # of a range so many goals are counted, the newest: each costs some three microseconds
 CostKind = Literal["exact", "lower_bound", "upper_bound", "about"]
@@ -69,9 +60,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 _TOOK = "s.ended_us - s.started_us"
 _KEYS: dict[Sort, str] = {
     "started": "s.started_us",
-    "duration": f"iif({SETTLED} AND NOT ({_TOOK} > 0 AND {_TOOK} < {UNTIMED_US}), {_TOOK}, NULL)",
+    "duration": f"iif({{settled}} AND NOT ({_TOOK} > 0 AND {_TOOK} < {UNTIMED_US}), {_TOOK}, NULL)",
     "cost": "iif((s.requests OR s.failed_requests) AND NOT s.unpriced_requests, s.cost_usd_nano, NULL)",
-    "tokens": WHOLE_TOKENS,
+    "tokens": "{whole_tokens}",
     "grade": "s.score",
     "turns": "s.turns",
 }
@@ -102,12 +93,6 @@ class Cursor(NamedTuple):
         return "~".join(map(str, self))
 
 
-_MINE = (  # nothing but what an index holds is looked at
-    "FROM bookmark b CROSS JOIN sub_sessions s WHERE b.id = 1 "
-    f"AND s.organization_id = :organization AND s.developer_id = :developer {IN_RANGE}"
-)
-
-
 class Tallied(NamedTuple):
     """Goals that are alike in whatever is filtered by."""
 
@@ -128,8 +113,7 @@ def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, cursor: Curs
         if asked.fits(each):
             counts[each.outcome] += each.goals
     found = places(reader, scope, asked, limit + 1, cursor)
-    ends = "SELECT min(started_us), max(started_us) FROM sub_sessions WHERE organization_id = :organization "
-    oldest, newest = reader.db.execute(f"{ends} AND developer_id = :developer", bound(scope)).fetchone()
+    oldest, newest = first_and_last(reader, scope, Window(0, INSTANT_MAX_US))
     return Goals(
         begun=None if is_partial else counts.total(),
         counts=None if is_partial else {each: counts[each] for each in get_args(GoalOutcome)},
@@ -163,7 +147,7 @@ class Asked:
     def where(self) -> str:
         wanted, told = self.wanted, "coalesce(s.folder IN (SELECT value FROM json_each(:folders)), 0)"
         asked = {
-            f"{OUTCOME} = :outcome": wanted.outcome is not None,
+            "{outcome} = :outcome": wanted.outcome is not None,
             "s.intent = :intent": wanted.intent_class is not None,
             "s.agent = :agent": wanted.agent is not None,
             "s.overridden <> 0": wanted.overridden,
@@ -180,12 +164,9 @@ class Asked:
 
 def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[Tallied], Window]:
     """With the range that was looked at: a part of the one asked for, where that holds too many goals."""
-    last = f"SELECT s.started_us {_MINE}ORDER BY s.started_us DESC LIMIT 1 OFFSET :most"
-    beyond = reader.db.execute(last, bound(scope, window, most=ROWS_MAX)).fetchone()
+    beyond = reader.db.execute(sql("too_many_goals"), bound(scope, window, most=ROWS_MAX)).fetchone()
     looked_at = window if beyond is None else Window(beyond[0] + 1, window.end_us)
-    alike = "s.intent, s.agent, s.folder, s.overridden <> 0"
-    query = f"SELECT {OUTCOME}, {alike}, count(*) {_MINE}GROUP BY 1, 2, 3, 4, 5"
-    return [Tallied(*row) for row in reader.db.execute(query, bound(scope, looked_at))], looked_at
+    return [Tallied(*row) for row in reader.db.execute(sql("tallied_goals"), bound(scope, looked_at))], looked_at
 
 
 def places(reader: Reader, scope: Scope, asked: Asked, limit: int, cursor: Cursor | None) -> list[Cursor]:
@@ -198,7 +179,7 @@ def places(reader: Reader, scope: Scope, asked: Asked, limit: int, cursor: Curso
     where = asked.where + ("" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) ")
     at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
     ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
-    query = f"SELECT {place} {_MINE}{where}ORDER BY {ordered} LIMIT :limit"
+    query = sql("goal_places", place=place, where=where, ordered=ordered)
     values = bound(scope, asked.wanted.window, limit=limit, **asked.values, **at)
     return [Cursor(*row) for row in reader.db.execute(query, values)]
 
@@ -214,11 +195,8 @@ def rows_of(reader: Reader, scope: Scope, ids: list[str]) -> list[SubSessionRow]
 
 def shown(reader: Reader, rows: Iterable[SubSessionRow], projects: Projects) -> Iterator[Goal]:
     rows = list(rows)
-    query = (
-        "SELECT f.sub_session_id, count(*) FROM json_each(?) i JOIN sub_session_files f ON f.sub_session_id = i.value "
-        "WHERE f.changed GROUP BY 1"
-    )
-    files = dict(reader.db.execute(query, (json_array([row.sub_session_id for row in rows]),)).fetchall())
+    ids = json_array([row.sub_session_id for row in rows])
+    files = dict(reader.db.execute(sql("changed_files"), (ids,)).fetchall())
     for row in rows:
         yield row.shown_as(
             Goal,

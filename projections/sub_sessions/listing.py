@@ -10,7 +10,7 @@ from aggregates.scores.grades import Interval
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window
 from projections.derive.sessions import arcs_of, neighbour, session_gaps
-from projections.reader import Reader, bound
+from projections.reader import Reader, bound, sql
 from projections.sub_sessions import rows as goal_rows
 
 
@@ -57,26 +57,26 @@ class TriviaItem(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None
 
 
-_WORK = f"AND {goal_rows.SETTLED} AND s.floor_passed "
+_WORK = "AND {settled} AND s.floor_passed "
 
 
 def rubric_items(
     reader: Reader, scope: Scope, limit: int, offset: int, window: Window | None = None
 ) -> list[SubSession]:
     """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
-    where = _WORK + ("" if window is None else goal_rows.IN_RANGE)
+    where = _WORK + ("" if window is None else "{in_range}")
     return goal_rows.listed(SubSession, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SubSession]:
     """The scored sub-sessions that started in the window: as many as its `total_count`, newest first."""
-    where = _WORK + "AND s.intent IS NOT NULL " + goal_rows.IN_RANGE
+    where = _WORK + "AND s.intent IS NOT NULL {in_range}"
     return goal_rows.listed(SubSession, reader, scope, where, window, limit=limit, offset=offset)
 
 
 def trivia(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TriviaItem]:
     """Settled sub-sessions below the floor that started in the window, newest first."""
-    where = f"AND {goal_rows.SETTLED} AND NOT s.floor_passed " + goal_rows.IN_RANGE
+    where = "AND {settled} AND NOT s.floor_passed {in_range}"
     return goal_rows.listed(TriviaItem, reader, scope, where, window, limit=limit, offset=offset)
 
 
@@ -92,12 +92,8 @@ def realtime(
 
 def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:
     """How many sub-sessions of an organization, or of one of its developers, started in a range."""
-    query = (
-        "SELECT count(*) FROM sub_sessions WHERE organization_id = :organization "
-        "AND (:developer IS NULL OR developer_id = :developer) AND started_us >= :start_us AND started_us < :end_us"
-    )
     asked = {"organization": str(organization_id), "developer": None if developer_id is None else str(developer_id)}
-    return int(reader.db.execute(query, asked | msgspec.structs.asdict(window)).fetchone()[0])
+    return int(reader.db.execute(sql("count_started"), asked | msgspec.structs.asdict(window)).fetchone()[0])
 
 
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.
@@ -135,12 +131,8 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
     # The arc that holds this turn; a sub-session that was joined of several is called by its first.
     part = next((arc.arc_id for arc in arcs if UUID(named) in arc.turn_ids), None)
     if part == current:
-        query = (
-            "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
-            "AND (started_us, arc_id) < (:started, :turn) LIMIT 1"
-        )
         opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
-        part = current if reader.db.execute(query, opening).fetchone() is not None else None
+        part = current if reader.db.execute(sql("any_arc_before"), opening).fetchone() is not None else None
     around = [*turns, *([] if following is None else [following])]
     places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in around}
     said = session_gaps(reader.db, {turn.agent_session_id for turn in turns})
@@ -177,11 +169,7 @@ def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Ac
         f"coalesce(sum(overridden >> {bit} & 1), 0), coalesce(sum(reviewed >> {bit} & 1), 0)"
         for bit, _ in enumerate(OVERRIDE_FIELDS)
     )
-    query = (
-        f"SELECT count(*), {bits} FROM sub_sessions "
-        "WHERE organization_id = :organization AND developer_id = :developer AND started_us >= :start"
-    )
-    count, *sums = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
+    count, *sums = reader.db.execute(sql("overridden", bits=bits), bound(scope, start=from_us)).fetchone()
     rows = [
         Agreement(field, overridden, reviewed, count, 1 - overridden / count if count else None)
         for field, overridden, reviewed in zip(OVERRIDE_FIELDS, sums[::2], sums[1::2], strict=True)

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.event import Scope, Span
 from aggregates.ids import plain
-from projections.reader import Reader, TextRef, bound
+from projections.reader import Reader, TextRef, bound, sql
 
 FOLDERS_MAX = 1_000  # the ones heard of last: a name takes a look into the log
 NAME_CHARACTERS_MAX = 80
@@ -57,12 +57,7 @@ class Projects:
 
 
 def projects_of(reader: Reader, scope: Scope) -> Projects:
-    query = (
-        "SELECT digest, position, path_start, path_end FROM folders "
-        "WHERE organization_id = :organization AND developer_id = :developer "
-        "ORDER BY position DESC LIMIT :limit"
-    )
-    rows = reader.db.execute(query, bound(scope, limit=FOLDERS_MAX))
+    rows = reader.db.execute(sql("folders"), bound(scope, limit=FOLDERS_MAX))
     places = {
         folder: TextRef(at, "cwd") if end is None else TextRef(at, "words", Span(start, end))
         for folder, at, start, end in rows

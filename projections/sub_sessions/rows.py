@@ -1,4 +1,4 @@
-"""Rows of sub-sessions at the time of the newest fact, and the SQL that queries over a range share."""
+"""Rows of sub-sessions at the time of the newest fact."""
 
 import sqlite3
 import tomllib
@@ -18,50 +18,17 @@ from aggregates.times import UNTIMED_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, PromptDetail, unmask
 from projections.prices import NANO
-from projections.reader import Reader, TextRef, bound, unpack
+from projections.reader import Reader, TextRef, bound, sql, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 MARKS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "marks.toml") or b"").decode())
 UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 
-# Conditions of a sub-session `s` at the time `b` of the newest fact.
-SETTLED = "s.settles_at_us <= b.log_time_us"
-QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
-CRUSHED = f"{QUALIFIES} AND s.goal_complete IS 1 AND s.rework_of IS NULL"
 GoalOutcome = Literal["reached", "not_reached", "repeated", "undecided", "going_on", "not_counted"]
-OUTCOME = (
-    f"CASE WHEN NOT ({SETTLED}) THEN 'going_on' WHEN NOT ({QUALIFIES}) THEN 'not_counted' "
-    f"WHEN {CRUSHED} THEN 'reached' WHEN s.goal_complete IS NULL THEN 'undecided' "
-    "WHEN s.rework_of IS NOT NULL THEN 'repeated' ELSE 'not_reached' END"
-)
-SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL ELSE {CRUSHED} END"
-"""NULL where the outcome is undecided."""
-TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
-TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
-WHOLE_TOKENS = (  # NULL where a request told none, or nobody any; a request that failed has none
-    f"iif(s.unmeasured_requests, NULL, iif(s.failed_requests AND NOT s.requests, 0, nullif({TOKENS}, 0)))"
-)
-IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
-NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
 Applicabilities = dict[BooleanName, Applicability]
 """Of each boolean whether it is said, is not asked of such an intent, or is asked and nobody can say."""
 _S = TypeVar("_S", bound=msgspec.Struct)
-
-
-def owned(joined: str = "") -> str:
-    """FROM and WHERE over a developer's sub-sessions `s`, whose agent session is theirs too; bound by `bound`."""
-    # SQLite is told that the bookmark is one row: it would sort by `started_us` what comes in that order.
-    return (
-        "FROM bookmark b CROSS JOIN sub_sessions s JOIN sessions o ON o.agent_session_id = s.agent_session_id "
-        f"AND o.organization_id = s.organization_id AND o.developer_id = s.developer_id {joined}"
-        "WHERE b.id = 1 AND s.organization_id = :organization AND s.developer_id = :developer "
-    )
-
-
-def started_in(joined: str = "") -> str:
-    """The same over those that started in a range."""
-    return owned(joined) + IN_RANGE
 
 
 class CostDoubts(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,23 +189,14 @@ def booleans(standing: Standing) -> dict[str, bool | None]:
     return {name: name in standing.earned if name in standing.sure else None for name in BOOLEANS}
 
 
-_SELECT = (
-    "SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, s.turns, s.floor_passed, s.trivia_reason, "
-    "s.intent, s.judged_intent, s.earned, s.sure, s.overridden <> 0 AS said, s.judged_rework_of, s.agent, s.folder, "
-    "s.detail, s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.upper_bound_requests, "
-    "s.unmeasured_requests, s.failed_requests, "
-    f"{WHOLE_TOKENS} AS total_tokens, {OUTCOME} AS outcome, iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
-    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, "
-    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of {owned()}"
-)
 _FLAGS = ("floor_passed", "goal_complete", "rework", "said")
 
 
 def select(
     reader: Reader, scope: Scope, where: str, window: Window | None = None, **more: object
 ) -> list[SubSessionRow]:
-    """A developer's sub-sessions with their texts, narrowed and ordered by `where`."""
-    found = reader.db.execute(_SELECT + where, bound(scope, window, **more))
+    """A developer's sub-sessions with their texts, narrowed and ordered by `where`, which may name parts of reads."""
+    found = reader.db.execute(sql("goals", where=where), bound(scope, window, **more))
     names, rows = [column[0] for column in found.description], []
     for values in found:
         fields = dict(zip(names, values, strict=True))
@@ -262,7 +220,7 @@ def listed(
     kind: type[_S], reader: Reader, scope: Scope, where: str, window: Window | None = None, **more: object
 ) -> list[_S]:
     """A page of them as a shape declares, the newest first."""
-    return [row.shown_as(kind) for row in select(reader, scope, where + NEWEST_FIRST, window, **more)]
+    return [row.shown_as(kind) for row in select(reader, scope, f"{where} {{newest_first}}", window, **more)]
 
 
 def one_line(
@@ -281,26 +239,13 @@ def find(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | 
 
 def begun_by(reader: Reader, scope: Scope, start: str) -> list[str]:
     """The ids of at most two goals that begin so; former ids where no present one does."""
-    mine = "s.organization_id = :organization AND s.developer_id = :developer"
-    present = f"SELECT s.sub_session_id FROM sub_sessions s WHERE {mine} AND {_BEGINS.format('s.sub_session_id')}"
-    former = (
-        "SELECT min(a.alias_id) FROM turn_alias a JOIN prompts s ON s.turn_id = a.turn_id "
-        f"WHERE {mine} AND {_BEGINS.format('a.alias_id')} GROUP BY s.sub_session_id"
-    )
-    found = (reader.db.execute(f"{query} LIMIT 2", bound(scope, start=start)) for query in (present, former))
+    found = (reader.db.execute(sql(read), bound(scope, start=start)) for read in ("begun_by", "formerly_begun_by"))
     return next((ids for rows in found if (ids := [name for (name,) in rows])), [])
-
-
-_BEGINS = "{0} >= :start AND {0} < :start || 'g'"  # so that an index is used
 
 
 def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     """The sub-session that now holds the turn which this id once named; its id is that of its opening turn."""
-    query = (
-        "SELECT p.sub_session_id FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
-        "WHERE a.alias_id = :id AND p.organization_id = :organization AND p.developer_id = :developer"
-    )
-    row = reader.db.execute(query, bound(scope, id=str(sub_session_id))).fetchone()
+    row = reader.db.execute(sql("present_id"), bound(scope, id=str(sub_session_id))).fetchone()
     return None if row is None else UUID(row[0])
 
 
@@ -311,13 +256,16 @@ class JudgedTurn(NamedTuple):
 
 def judged_turns(db: sqlite3.Connection, sub_session_id: str, limit: int = -1, offset: int = 0) -> Iterator[JudgedTurn]:
     """In time order."""
-    query = (
-        "SELECT t.body, p.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
-    )
-    for turn, body in db.execute(query, (sub_session_id, limit, offset)):
+    for turn, body in db.execute(sql("judged_turns"), (sub_session_id, limit, offset)):
         yield JudgedTurn(unpack(turn, Turn), unpack(body, PromptDetail))
 
 
 def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
     return [each.turn for each in judged_turns(db, sub_session_id)]
+
+
+def first_and_last(reader: Reader, scope: Scope, window: Window) -> tuple[int | None, int | None]:
+    """When the oldest and the newest sub-session of a window began."""
+    # Each by itself is the first row of an index; both in one query would read all rows.
+    oldest_us, newest_us = reader.db.execute(sql("first_and_last"), bound(scope, window)).fetchone()
+    return oldest_us, newest_us

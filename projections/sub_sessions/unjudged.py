@@ -15,7 +15,7 @@ from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import Reader, TextRef, bodies, owner, unpack
+from projections.reader import Reader, TextRef, bodies, bound, sql, unpack
 from projections.sub_sessions.rows import MARKS, find, turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
@@ -90,19 +90,12 @@ def unjudged(
 
     `of`: those of one developer alone; `only`: this one alone.
     """
-    query = (
-        "SELECT s.sub_session_id, s.last_activity_us, s.organization_id, s.developer_id, s.floor_passed "
-        "FROM bookmark b CROSS JOIN sub_sessions s WHERE s.settles_at_us <= b.log_time_us "
-        "AND s.settles_at_us > b.log_time_us - :since_us AND ifnull(s.developer_id = :developer, 1) "
-        "AND ifnull(s.organization_id = :organization, 1) AND ifnull(s.sub_session_id = :only, 1) "
-        "ORDER BY s.settles_at_us DESC, s.sub_session_id"
-    )
     organization, developer = (None, None) if of is None else (str(of.organization_id), str(of.developer_id))
     named: dict[str, Any] = {"organization": organization, "developer": developer, "only": only}
     named["since_us"] = wanted.days * US_PER_DAY
     found: list[tuple[QuestionRound, list[Question]]] = []
     told: dict[str, list[Question]] = {}  # by agent session: its sub-sessions share a question about their gaps
-    for name, active_us, organization_id, developer_id, floor in reader.db.execute(query, named):
+    for name, active_us, organization_id, developer_id, floor in reader.db.execute(sql("to_ask"), named):
         scope = Scope(UUID(organization_id), UUID(developer_id))
         last = QuestionRound(name, active_us, "verdicts")
         if last not in done and may_leave(scope.organization_id):
@@ -189,8 +182,8 @@ def _answered(
     db: sqlite3.Connection, kind: JudgeKind, turn: Turn, wanted: QuestionBounds, captures: Sequence[UUID] = ()
 ) -> bool:
     """Whether this model answered before, to this prompt text, about just these captures; or any own agent."""
-    query = "SELECT body FROM judge_answers WHERE agent_session_id = ? AND capture_id = ? AND kind = ? AND own = ?"
-    row = db.execute(query, (turn.agent_session_id, str(turn.capture_id), kind, wanted.model is None)).fetchone()
+    asked = (turn.agent_session_id, str(turn.capture_id), kind, wanted.model is None)
+    row = db.execute(sql("answered_question"), asked).fetchone()
     if row is None:
         return False
     answer = unpack(row[0], JudgeAnswered)
@@ -222,11 +215,7 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
 
 def unsure_of(db: sqlite3.Connection, session: str) -> tuple[list[Gap], list[Turn]]:
     """Gaps of its settled sub-sessions, those the embedded judge is least sure of first; and all of its turns."""
-    query = (
-        "SELECT a.body FROM bookmark b CROSS JOIN arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
-        "WHERE a.agent_session_id = ? AND s.settles_at_us <= b.log_time_us ORDER BY a.started_us, a.arc_id"
-    )
-    found, arcs = list[Gap](), bodies(db, Arc, query, (session,))
+    found, arcs = list[Gap](), bodies(db, Arc, sql("settled_arcs"), (session,))
     spoken = session_gaps(db, {session})
     for before, arc in pairwise([None, *arcs]):
         assert arc is not None
@@ -245,13 +234,5 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def judged(reader: Reader, scope: Scope) -> Judged:
-    of_them = "organization_id = ?1 AND developer_id = ?2"
-    query = (
-        f"SELECT (SELECT count(*) FROM prompts WHERE {of_them} AND own_score IS NOT NULL) "
-        f"+ (SELECT count(*) FROM sub_sessions WHERE {of_them} AND floor_passed "
-        "AND settles_at_us <= (SELECT log_time_us FROM bookmark)), count(*), ifnull(sum(own), 0) "
-        "FROM (SELECT max(j.own) AS own FROM judge_answers j WHERE j.kind <> 'boundary' AND j.agent_session_id IN "
-        f"(SELECT agent_session_id FROM arcs WHERE {of_them}) GROUP BY j.agent_session_id, j.capture_id, j.kind)"
-    )
-    verdicts, answered, own = reader.db.execute(query, owner(scope)).fetchone()
+    verdicts, answered, own = reader.db.execute(sql("verdicts"), bound(scope)).fetchone()
     return Judged(max(verdicts - answered, 0), answered - own, own)

@@ -14,7 +14,7 @@ from aggregates.telemetry import otlp
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
 from aggregates.times import Window, iso
 from projections.prices import NANO
-from projections.reader import Reader, bound
+from projections.reader import Reader, bound, sql
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024  # a page ends early once its attributes come to more than this
 _ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed)
@@ -95,24 +95,6 @@ class Page(msgspec.Struct, Generic[_R], frozen=True):
     has_more: bool
 
 
-_RECORDS = """
-SELECT t.at_us, t.record_id AS source_event_id, t.name, t.name AS event_name, t.agent_session_id AS session_id,
-    coalesce(t.model, r.model) AS model, t.duration_ms, t.position, t.origin, r.input_tokens, r.output_tokens,
-    r.cache_read_tokens, r.cache_write_tokens AS cache_creation_tokens, r.cost_usd_nano, r.cost_kind
-FROM telemetry_records t
-LEFT JOIN requests r ON r.developer_id = t.developer_id AND r.at_us = t.at_us AND r.record_id = t.record_id
-WHERE t.signal = :signal
-"""
-_POINTS = """
-SELECT t.at_us, t.record_id AS source_event_id, t.name, t.agent_session_id AS session_id, t.model, t.position,
-    t.origin, t.kind, t.unit, t.temporality, t.value
-FROM metric_points t WHERE :signal = 'metrics'
-"""
-_NEWEST_FIRST = (
-    "AND t.at_us >= :start AND t.at_us < :end ORDER BY t.at_us DESC, t.record_id DESC LIMIT :limit OFFSET :offset"
-)
-
-
 KINDS: dict[Signal, type[TelemetryRow]] = {"logs": LogRow, "metrics": MetricPoint, "traces": SpanRow}
 
 
@@ -121,9 +103,9 @@ def page(
 ) -> Page[Any]:
     """Each as received: points of a cumulative counter are not differenced."""
     # The plus keeps the narrower index, that over sessions, in use.
-    of_session = "AND t.agent_session_id = :session AND +" if session_id is not None else "AND "
-    owner = f"{of_session}t.developer_id = :developer AND t.organization_id = :organization "
-    query = (_POINTS if signal == "metrics" else _RECORDS) + owner + _NEWEST_FIRST
+    of_session = "t.agent_session_id = :session AND +" if session_id is not None else ""
+    owner = f"{of_session}t.developer_id = :developer AND t.organization_id = :organization"
+    query = sql("points_received" if signal == "metrics" else "received", owner=owner)
     page = bound(scope, window, signal=signal, session=session_id, limit=limit + 1, offset=offset)
     found = reader.db.execute(query, page)
     names = [column[0] for column in found.description]

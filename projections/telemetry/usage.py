@@ -1,10 +1,8 @@
 """How agents were used: tools, failures, models, months, hours and turns; only answered requests count."""
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pkgutil import get_data
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -16,7 +14,7 @@ from aggregates.telemetry.envelope import Signal
 from aggregates.times import SLOT_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
-from projections.reader import Reader, bound, json_array, unpack
+from projections.reader import Reader, bound, json_array, sql, unpack
 from projections.scores.score import Breakdown
 from projections.sub_sessions.rows import CostDoubts
 
@@ -24,12 +22,6 @@ HOURS = 24
 _DIGITS = {"input_tokens": None, "output_tokens": None, "cost_usd": 9}  # of what counters gained: nano-dollars
 
 GroupBy = Literal["hour", "day", "session_id"]
-_OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
-_QUERIES: dict[str, str] = tomllib.loads((get_data(__name__, "usage.toml") or b"").decode())
-
-
-def _query(name: str, key: str = "") -> str:
-    return _QUERIES[name].format(own=_OWN, usage=SUMS_AND_TOLD, slot_us=SLOT_US, key=key)
 
 
 class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -148,13 +140,13 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
         models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
     tools = []
-    for name, calls, errors, timed in reader.db.execute(_query("tools"), own):
+    for name, calls, errors, timed in reader.db.execute(sql("tools"), own):
         durations_ms = msgspec.json.decode(timed, type=list[int])
         median_ms = float(median(durations_ms)) if durations_ms else None
         tools.append(ToolStats(name=name, calls=calls, errors=errors, median_ms=median_ms))
     return Analytics(
         tools=tools,
-        errors=[ErrorCount(*row) for row in reader.db.execute(_query("failed"), own)],
+        errors=[ErrorCount(*row) for row in reader.db.execute(sql("failed"), own)],
         models=[usage.shown_as(ModelSums, model=model) for model, usage in _most_used(models)],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
@@ -186,7 +178,7 @@ def _most_used(models: Mapping[str | None, Spent]) -> list[tuple[str | None, Spe
 
 
 def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Spent]]:
-    found = reader.db.execute(_query("per_slot"), bound(scope, window))
+    found = reader.db.execute(sql("per_slot", usage=SUMS_AND_TOLD, slot_us=SLOT_US), bound(scope, window))
     told = [(slot, model, Spent.of(sums)) for slot, model, *sums in found]
     responses = told_by_responses(reader.db, scope, window)
     return told + [(at_us // SLOT_US, model, usage) for at_us, model, usage in responses]
@@ -196,10 +188,10 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
     asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Spent] = defaultdict(Spent)
-    for prompt_id, failed, *sums in reader.db.execute(_query("turn_requests"), asked):
+    for prompt_id, failed, *sums in reader.db.execute(sql("turn_requests", usage=SUMS_AND_TOLD), asked):
         usage[prompt_id, failed] = Spent.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
-    for prompt_id, body in reader.db.execute(_query("turn_tools"), asked):
+    for prompt_id, body in reader.db.execute(sql("turn_tools"), asked):
         seen = unpack(body, Observation)
         if seen.kind == "tool":
             calls[prompt_id].append(None if seen.tool is None else seen.tool.ok)
@@ -232,7 +224,7 @@ def stats(
     }[group_by]
 
     def rows(name: str) -> list[tuple[Any, ...]]:
-        found = reader.db.execute(_query(name, column), bound(scope, window, signal=signal))
+        found = reader.db.execute(sql(name, key=column, usage=SUMS_AND_TOLD), bound(scope, window, signal=signal))
         return [(shown(key), *values) for key, *values in found]
 
     records: defaultdict[str | None, int] = defaultdict(int)

@@ -19,7 +19,7 @@ from aggregates.retained import ReadingsRetained
 from projections.facts.rows import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
-from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
+from projections.sub_sessions.rows import Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT
@@ -106,7 +106,7 @@ def _events(store: EventStore, developer_id: UUID, heard: Progress) -> Iterator[
 def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
     for scope in scopes:
         offset = 0
-        while page := select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset):
+        while page := select(reader, scope, "{newest_first}", limit=EXPORT_PAGE, offset=offset):
             for figures in (row.figures() for row in page):
                 yield figures | _applicability(figures["applicability"])
             offset += len(page)

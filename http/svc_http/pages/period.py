@@ -16,7 +16,7 @@ from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import INSTANT_MAX_US, Window, first_day, local_date, local_day_bounds, midnight_us
 from projections.reader import Reader
-from projections.scores.score import first_and_last
+from projections.sub_sessions.rows import first_and_last
 from svc_http.params import ByKey, Query
 from svc_http.records import USUAL, Asked, asked_of, day_of, last_days, month_told, told_as
 
