@@ -1,7 +1,7 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
 from typing import Any, TypeVar
@@ -321,7 +321,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 def cleared(fact: S, context: Context) -> S:
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
-    texts = sorted({text for text in _strings(fact) if _MADE.fullmatch(text) is None})
+    texts = sorted(text for text in _strings([fact]) if _MADE.fullmatch(text) is None)
     found = redact_among(texts) if context.redaction else {}
     redacted = {texts[index]: each.text for index, each in found.items()}
     wrong = redacted.keys() | {text for text in texts if len(text) > CLEAR_CHARACTERS_MAX}
@@ -341,11 +341,11 @@ def _without(fact: S, wrong: set[str], redacted: dict[str, str], context: Contex
     return msgspec.structs.replace(fact, **changed) if changed else fact
 
 
-def _strings(fact: msgspec.Struct) -> Iterator[str]:
-    strings, parts = _fields(type(fact))
-    yield from (text for name in strings if (text := getattr(fact, name)) is not None)
-    for each in (each for name in parts for each in getattr(fact, name)):
-        yield from _strings(each)
+def _strings(facts: Sequence[msgspec.Struct]) -> set[str]:
+    """What stands in facts of one class, and in their parts: mostly the same names again."""
+    strings, parts = _fields(type(facts[0])) if facts else ([], [])
+    found = {getattr(each, name) for name in strings for each in facts} - {None}
+    return found.union(*(_strings([part for each in facts for part in getattr(each, name)]) for name in parts))
 
 
 @cache

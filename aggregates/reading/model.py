@@ -5,6 +5,7 @@ Its weights are whole thousandths of a logit: a verdict can be followed by hand,
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pkgutil import get_data
 from struct import Struct
@@ -77,9 +78,9 @@ class RubricModel:
         crossed = [number for number in shown if number in _CROSSED]
         for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
             own, pasted = weighed[intent] = self.booleans(total, crossed, intent)
-            whole = {name: own[name] + pasted.get(name, 0) for name in own} if pasted else own
-            most = [FORBIDDEN if name in against else 1 - _CERTAIN for name in whole]
-            likely = [max(_CERTAIN, min(round(chance_of(whole[n]), 3), m)) for n, m in zip(whole, most, strict=True)]
+            likely = [_likely(own[name] + pasted.get(name, 0) if pasted else own[name]) for name in own]
+            if against:
+                likely = [min(each, FORBIDDEN if n in against else 1) for n, each in zip(own, likely, strict=True)]
             chances.append(ClassChances(intent, round(chance, 6), tuple(likely)))
             if chance >= LEAST_CHANCE:
                 cut = [chance_of(own[name] - self._cuts[name]) if name in sayable else 0.0 for name in own]
@@ -213,6 +214,12 @@ def chance_of(logit: float) -> float:
     """0-1, given thousandths of a logit."""
     near = logit if -_FARTHEST < logit < _FARTHEST else math.copysign(_FARTHEST, logit)
     return 1 / (1 + math.exp(-near / _THOUSANDTHS))
+
+
+@lru_cache(maxsize=16_384)
+def _likely(logit: int) -> float:
+    """As it is told of a boolean: three digits, and never certain."""
+    return max(_CERTAIN, min(round(chance_of(logit), 3), 1 - _CERTAIN))
 
 
 def decide_labels(leanings: Sequence[ClassChances]) -> tuple[Intent, tuple[BooleanName, ...]]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping
-from itertools import pairwise
 from pkgutil import get_data
 from typing import Literal, get_args
 
@@ -105,13 +104,17 @@ def score_steps(chances: Iterable[ClassChances], *, drawn: bool = False) -> dict
             continue
         counts = [each.chance]  # how likely so many are true, from none to all
         for chance in [_DRAWN.get(likely, likely) for likely in each.booleans] if drawn else each.booleans:
-            counts = [no + (yes - no) * chance for yes, no in pairwise([0.0, *counts, 0.0])]
-        for count, chance in enumerate(counts):
-            points = 100 * count / len(each.booleans)
+            yes = 0.0
+            for place, no in enumerate(counts):
+                counts[place], yes = no + (yes - no) * chance, no
+            counts.append(yes * chance)
+        for points, chance in zip(_POINTS[len(each.booleans)], counts, strict=True):
             found[points] = found.get(points, 0.0) + chance
     return found
 
 
+_POINTS = [[100 * count / booleans for count in range(booleans + 1)] for booleans in range(1, len(BOOLEANS) + 1)]
+_POINTS.insert(0, [0.0])
 _DRAWN = {0.0: SAID_FALSE, 1.0: SAID_TRUE}
 
 

@@ -195,27 +195,33 @@ def estimate(chances: Chances) -> Estimate | None:
 
 @lru_cache(maxsize=4_096)
 def spread(chances: Chances) -> Spread:
-    drawn = score_steps(chances, drawn=True)
-    mean = math.fsum(points * chance for points, chance in drawn.items())
-    variance = math.fsum(chance * (points - mean) ** 2 for points, chance in drawn.items())
+    said = holds_said(chances)
+    drawn = score_steps(chances, drawn=said)
+    mean = math.fsum([points * chance for points, chance in drawn.items()])
+    variance = math.fsum([chance * (points - mean) ** 2 for points, chance in drawn.items()])
     letters = dict.fromkeys(RUBRIC_LADDER, 0.0)
-    for points, chance in (score_steps(chances) if holds_said(chances) else drawn).items():
+    for points, chance in (score_steps(chances) if said else drawn).items():
         letters[rubric_letter(points)] += chance
     return Spread(Estimate(expected_score(chances) or 0.0, *_shortest(drawn)), variance, tuple(letters.values()))
+
+
+_HELD_MIN = SCORE_CONFIDENCE - 0.5e-6  # chances and scores are compared to six digits
+_SCORES_APART = 1e-6
 
 
 def _shortest(drawn: Mapping[float, float]) -> tuple[float, float]:
     """The shortest interval that holds so much of the chance, of equal ones the lower."""
     points = sorted(drawn)
-    below = [0.0, *accumulate(drawn[each] for each in points)]
-    found, last = [], 0
-    for first, low in enumerate(points):
-        while last < len(points) and round(below[last + 1] - below[first], 6) < SCORE_CONFIDENCE:
+    below = [0.0, *accumulate([drawn[each] for each in points])]
+    least, found, last = math.inf, (0.0, 0.0), 0
+    for low, start in zip(points, below, strict=False):
+        while last < len(points) and below[last + 1] - start <= _HELD_MIN:
             last += 1
         if last == len(points):
             break
-        found.append((round(points[last] - low, 6), low, points[last]))
-    return min(found)[1:]
+        if points[last] - low < least - _SCORES_APART:
+            least, found = points[last] - low, (low, points[last])
+    return found
 
 
 def whole_counts(expected: Sequence[float], total: int) -> list[int]:
