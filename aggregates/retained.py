@@ -5,7 +5,7 @@ without the words, and an override or a new price still takes effect. A reading 
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from struct import iter_unpack
 from typing import Any, ClassVar
 from uuid import UUID
@@ -13,10 +13,10 @@ from uuid import UUID
 import msgpack
 import msgspec
 
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import DeveloperEvent, Digester, Event, Words
 from aggregates.judging.rubric import JoinedReading
 from aggregates.reading.readings import NAMED, OPENINGS, PromptReading, ResponseReading
-from aggregates.records.record import Record
 from aggregates.turns.turn import Observation, observe
 
 FORM = 2  # counted up whenever a reading changes its shape otherwise than by a field at its end
@@ -102,39 +102,25 @@ def _from_form_1(rows: list[Any]) -> list[Any]:
     return rows
 
 
-def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedReading | None:
-    if isinstance(words, RetainedWords):
-        return words.standing
-    if words.text is None:
-        return None
-    from aggregates.reading.reading import read_prompt, text_digest  # late: loaded with the first text
+def retain(position: int, event: Event, digester: Digester) -> RetainedReading | None:
+    """What stands of the texts of an event; None where they are gone, or show nothing."""
+    from aggregates.reading.reading import read_prompt, read_response, text_digest  # late: loaded with the first text
 
-    digest = text_digest(words.text, digester)
-    return RetainedReading(position, text_digest=digest, prompt=read_prompt(words.text, digester))
-
-
-def retain_response(position: int, words: Words | None, digester: Digester) -> RetainedReading | None:
-    if isinstance(words, RetainedWords):
-        return words.standing
-    from aggregates.reading.reading import read_response  # late: loaded with the first text
-
-    text = None if words is None else words.text
-    return None if text is None else RetainedReading(position, response=read_response(text, digester))
-
-
-def retain_records(
-    position: int, records: Sequence[Record], words: Words, digester: Digester
-) -> RetainedReading | None:
-    """What stands of a batch of records; None where their texts are gone already, or show nothing."""
-    if words.text is None:
-        return None
-    gone = Words(None)
-    shown = tuple(
-        (place, seen)
-        for place, record in enumerate(records)
-        if record.kind != "other" and (seen := observe(record, words, digester)) != observe(record, gone, digester)
-    )
-    return RetainedReading(position, observations=shown) if shown else None
+    match event:
+        case PromptCaptured(prompt=RetainedWords(standing=standing)):
+            return standing
+        case PromptAnswered(response=RetainedWords(standing=standing)):
+            return standing
+        case PromptCaptured(prompt=Words(text=str(text))):
+            digest = text_digest(text, digester)
+            return RetainedReading(position, text_digest=digest, prompt=read_prompt(text, digester))
+        case PromptAnswered(response=Words(text=str(text))):
+            return RetainedReading(position, response=read_response(text, digester))
+        case RecordsCaptured(records=records, words=Words(text=str()) as words):
+            seen = {place: observe(each, words, digester) for place, each in enumerate(records) if each.kind != "other"}
+            shown = [at for at, what in seen.items() if what != observe(records[at], Words(None), digester)]
+            return RetainedReading(position, observations=tuple((at, seen[at]) for at in shown)) if shown else None
+    return None
 
 
 def retained_observations(words: Words) -> dict[int, Observation]:

@@ -13,7 +13,7 @@ from aggregates.people.directory import Activation
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
-from aggregates.retained import RetainedReading, retain_prompt, retain_response
+from aggregates.retained import RetainedReading, retain
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
 from aggregates.turns.turn import CapturedResponse
 from aggregates.turns.turns import Capture
@@ -89,7 +89,7 @@ def _add_said(rows: tables.Rows, position: int, event: Event) -> None:
 
 
 def _add_prompt(rows: tables.Rows, position: int, event: captures.PromptCaptured, digester: Digester) -> None:
-    shown = retain_prompt(position, event.prompt, digester) or RetainedReading(position)
+    shown = retain(position, event, digester) or RetainedReading(position)
     gathered = (event.host_prompt_id or "").startswith(captures.GATHERED)  # by AgentsView, whose name it is then
     by_file = event.source.endswith(captures.TRANSCRIPT_SUFFIX)
     capture = Capture(
@@ -116,7 +116,7 @@ def _add_answer(
     if event.withdraws:
         rows.withdrawn.append((capture_id, position))
         return
-    shown = retain_response(position, event.response, digester)
+    shown = retain(position, event, digester)
     answer = CapturedResponse(
         # Times that hang on the prompt's own time are settled when the turn is built.
         reader_version=event.reader_version,

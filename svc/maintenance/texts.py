@@ -24,7 +24,7 @@ import trio
 
 from aggregates import retained
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import DeveloperEvent, Digester, Event, NewEvent, RecordedEvent, Scope
+from aggregates.event import DeveloperEvent, Event, NewEvent, RecordedEvent, Scope
 from aggregates.ids import forget_stream, retained_stream, retention_stream
 from aggregates.judging.rubric import JoinedReading
 from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
@@ -128,7 +128,7 @@ def _sealing_events(
     for fact in facts:
         event = fact.event
         if isinstance(event, read_from) and readings_of_log(store).standing(event.scope, fact.position) is None:
-            shown = _retained(fact, vault.known_digester(event.developer_id))
+            shown = retained.retain(fact.position, event, vault.known_digester(event.developer_id))
             together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
             if shown is not None or any(together.values()):
                 standing = msgspec.structs.replace(shown or retained.RetainedReading(fact.position), **together)
@@ -150,17 +150,6 @@ def _sealing_events(
             stream_id = retained_stream(scope.organization_id, scope.developer_id, sealing.first)
             events.append(NewEvent(stream_id, 1, sealing))
     return events
-
-
-def _retained(fact: RecordedEvent, digester: Digester) -> retained.RetainedReading | None:
-    match fact.event:
-        case PromptCaptured(prompt=prompt):
-            return retained.retain_prompt(fact.position, prompt, digester)
-        case PromptAnswered(response=response):
-            return retained.retain_response(fact.position, response, digester)
-        case RecordsCaptured(records=records, words=words):
-            return retained.retain_records(fact.position, records, words, digester)
-    return None
 
 
 def open_orders(store: EventStore) -> list[retained.ForgetOrdered]:

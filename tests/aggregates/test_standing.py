@@ -23,9 +23,7 @@ from aggregates.retained import (
     RetainedReading,
     RetainedWords,
     packed_readings,
-    retain_prompt,
-    retain_records,
-    retain_response,
+    retain,
     retained_readings,
 )
 from aggregates.retained import retained_observations as stood
@@ -85,13 +83,31 @@ def told(*rows: RetainedReading, form: int = FORM) -> ReadingsRetained:
     )
 
 
+OF_ANA: dict[str, Any] = {"received_at_us": 1, "agent_session_id": "s", **msgspec.structs.asdict(ANA)}
+
+
+def asked(words: Words) -> captures.PromptCaptured:
+    return captures.PromptCaptured(**OF_ANA, prompt_id=named("p"), source="svc", prompt=words, prompt_digest=b"")
+
+
+def answered(words: Words | None) -> captures.PromptAnswered:
+    return captures.PromptAnswered(**OF_ANA, prompt_id=named("p"), response=words, content_digest=b"")
+
+
+def batch(records: tuple[Record, ...], words: Words) -> captures.RecordsCaptured:
+    return captures.RecordsCaptured(**OF_ANA, source="codex", decoder_version=1, records=records, words=words)
+
+
 def test_a_text_and_what_stands_of_it_say_the_same() -> None:
     prompt, response = "Fix the parser in src/a.py and run pytest", "Done, all tests pass."
-    rows = [retain_prompt(3, Words(prompt), DIGESTER), retain_response(4, Words(response), DIGESTER)]
+    rows = [retain(3, asked(Words(prompt)), DIGESTER), retain(4, answered(Words(response)), DIGESTER)]
     first, second = retained_readings(told(*(row for row in rows if row is not None)))
     assert first.prompt == read_prompt(prompt, DIGESTER)
     assert second.response == read_response(response, DIGESTER)
-    assert retain_prompt(3, RetainedWords(None, first), DIGESTER) == first
+    assert retain(3, asked(RetainedWords(None, first)), DIGESTER) == first
+    assert retain(4, answered(RetainedWords(None, second)), DIGESTER) == second
+    gone = [asked(Words(None)), answered(Words(None)), answered(None), batch((), Words(None))]
+    assert [retain(5, each, DIGESTER) for each in gone] == [None] * 4
 
 
 def test_of_a_batch_only_what_rests_on_words_is_told() -> None:
@@ -103,7 +119,7 @@ def test_of_a_batch_only_what_rests_on_words_is_told() -> None:
         Record(record_id="p", at_us=3, kind="prompt", text=table.add("Revert it")),
     )
     words = Words(table.words)
-    standing = retain_records(7, records, words, DIGESTER)
+    standing = retain(7, batch(records, words), DIGESTER)
     assert standing is not None
     assert stood(RetainedWords(None, standing)) == {place: observe(records[place], words, DIGESTER) for place in (1, 2)}
 
@@ -140,9 +156,9 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
         "thanks, that works",
         "Why is it slow?\n```\nTraceback (most recent call last)\n```",
     )
-    texts = [retain_prompt(place, Words(text), DIGESTER) for place, text in enumerate(prompts, 1)]
-    texts.append(retain_response(4, Words("Done, all tests pass."), DIGESTER))
-    texts.append(retain_records(5, records, Words(table.words), DIGESTER))
+    texts = [retain(place, asked(Words(text)), DIGESTER) for place, text in enumerate(prompts, 1)]
+    texts.append(retain(4, answered(Words("Done, all tests pass.")), DIGESTER))
+    texts.append(retain(5, batch(records, Words(table.words)), DIGESTER))
     stored = msgspec.structs.replace(told(RetainedReading(1), form=1), rows=b85decode(FORM_1))
     assert [_read_then(row) for row in retained_readings(stored)] == [
         _read_then(row) for row in texts if row is not None

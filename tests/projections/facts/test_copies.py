@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.event import Scope
-from aggregates.retained import RetainedWords, retain_prompt
+from aggregates.retained import RetainedWords, retain
 from projections.derive.sessions import session_turns
 from tests.support.facts import ANA, BEN, DIGESTER, FIX, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request
 
@@ -38,6 +38,6 @@ def test_a_prompt_stays_one_when_its_words_are_forgotten() -> None:
     """Of two transcripts that name no prompts its text is all there is beside the request."""
     facts = told(ANA, "a1", "a2")
     place, first = next((at, fact.event) for at, fact in enumerate(facts) if isinstance(fact.event, PromptCaptured))
-    gone = RetainedWords(None, retain_prompt(place + 1, first.prompt, DIGESTER))  # type: ignore[arg-type]
+    gone = RetainedWords(None, retain(place + 1, first, DIGESTER))  # type: ignore[arg-type]
     facts[place] = Placed(0, replace(first, prompt=gone))
     assert figures(facts) == [("a1", 2, 1)]
