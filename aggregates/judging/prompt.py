@@ -104,6 +104,7 @@ _MAY_SHOW = {  # so much as one of these, wherever it stands, may show a habit t
     "root_cause_oriented": re.compile(r"(?i)\bwhy\b|cause|reason"),
     "plan_first": re.compile(r"(?i)\bplan|\bsteps?\b|design"),
 }
+_FORBIDDEN = 0.1  # so likely is at most what the words of a prompt speak against
 UNSURE = "nobody can tell: what was found may be enough or not"  # also where words may show what is judged as missed
 
 
@@ -131,15 +132,17 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
             shows = _SHOWN_BY.get(name)
             quoted = span if span and (shows is None or shows.match(text[span.start : span.end])) else None
             found[name] = Evidence(AS_A_WHOLE if quoted is None else HABIT_WORDS[name].earned, position, quoted)
-        elif each.value is None or shown.foreign or _may_be_shown(name, span, text):
+        elif each.value is None or shown.foreign or _may_be_shown(each, span, text):
             found[name] = Evidence(UNSURE)
         else:
             found[name] = Evidence(HABIT_WORDS[name].missed)
     return found
 
 
-def _may_be_shown(name: BooleanName, span: Span | None, text: str) -> bool:
-    return name in _MAY_SHOW and (span is not None or _MAY_SHOW[name].search(text) is not None)
+def _may_be_shown(verdict: BooleanVerdict, span: Span | None, text: str) -> bool:
+    """Whether what is judged as missed may be there. That a goal or a place is missing is said of what forbids it."""
+    words = _MAY_SHOW.get(verdict.name)
+    return verdict.chance > _FORBIDDEN if words is None else bool(span or words.search(text))
 
 
 def in_these_words(verdict: BooleanVerdict, found: Evidence, *, asked_back: bool = False) -> Likely:

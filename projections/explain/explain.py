@@ -14,7 +14,7 @@ from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, Out
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
-from aggregates.turns.turn import Observation, ToolUse, Turn
+from aggregates.turns.turn import CHANGE, COMMIT, Observation, ToolUse, Turn
 from projections.derive.sessions import answer_of, override_words, prompt_id
 from projections.explain import evidence
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
@@ -46,9 +46,7 @@ _BY_WORK: dict[str, _Shows] = {
     rules.INTERRUPTED_LAST: lambda seen: seen.kind == "interruption",
     rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
-_BY_ANSWER = {
-    *(rules.UNCHALLENGED, rules.REPORTED, rules.STATED_FAILURE, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF)
-}
+_BY_ANSWER = {*(rules.UNCHALLENGED, rules.REPORTED, rules.STATED_FAILURE, rules.WAITS, rules.BROKE_OFF)}
 _SAID: dict[str, Callable[[Sequence[Turn], Turn | None], Iterator[Turn]]] = {
     rules.ACCEPTED: rules.accepting,
     rules.SHIPPED: rules.shipping,
@@ -56,6 +54,8 @@ _SAID: dict[str, Callable[[Sequence[Turn], Turn | None], Iterator[Turn]]] = {
     rules.STILL_FAILING: lambda turns, _following: iter((rules.last_real(turns),)),
 }
 """The turns whose prompts say something, those first by which the judge goes."""
+_WEIGHED_ONLY = {rules.UNSURE_END, rules.OPEN_FAILURE}
+"""A doubt about where it ends is told where it was cut; an answer that speaks of failures may only describe some."""
 _BY_HAND = {rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}
 _BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
@@ -283,9 +283,12 @@ def _rework(facts: evidence.SubSessionEvidence) -> ReworkExplained:
 
 def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
-    # A doubt about where it ends is told where it was cut: nobody said anything against the work.
-    doubts = [each for each in verdict.evidence_against if each.what != rules.UNSURE_END]
-    speaks_for, against = ([_piece(facts, each) for each in side] for side in (verdict.evidence_for, doubts))
+    worked = any({CHANGE, COMMIT} & {*turn.work.marks} or not turn.work.observed for turn in facts.turns)
+    unsaid = _WEIGHED_ONLY if worked else {*_WEIGHED_ONLY, rules.REPORTED}
+    sides = (
+        [each for each in side if each.what not in unsaid] for side in (verdict.evidence_for, verdict.evidence_against)
+    )
+    speaks_for, against = ([_piece(facts, each) for each in side] for side in sides)
     # The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first.
     graded = [each for each in facts.prompts if each.body.rubric.status == "ok"]
     named = [each.turn for each in graded if each.body.rubric.intent == row.intent]
@@ -337,8 +340,7 @@ def _piece(facts: evidence.SubSessionEvidence, weighed: Evidence) -> OutcomePiec
         last = next((turn for turn in facts.turns if turn.response_position == position), last)
         who, place = "the agent", last.response_position or last.position
         ref, at_us = answer_of(facts.reader.db, last) or (None, last.agent_us or at_us)
-        silent = what in (rules.OPEN_FAILURE, rules.REPORTED)  # no single sentence of the answer shows it
-        quote = None if silent else evidence.last_line(evidence.saying(facts.text(ref), what))
+        quote = None if what == rules.REPORTED else evidence.last_line(evidence.saying(facts.text(ref), what))
         piece = evidence.EvidencePiece(what=what, position=place, quote=quote)
     at = None if piece.position is None else iso(at_us)
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at, next_goal=facts.next_goal() if later else None)

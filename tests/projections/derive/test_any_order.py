@@ -350,9 +350,9 @@ def test_evidence_tells_when_it_was_said_or_done() -> None:
     shown = explained(log.passes(MONDAY + DAY).facts)
     pieces = [(each["at"][14:16], each["what"]) for goal in shown for each in goal["outcome"]["evidence_for"]]
     assert sorted(pieces) == [
-        ("02", "a check was run after the last change, and its command ended without an error"),
+        ("02", "a test, build or other check was run after the last change, and its command ended without an error"),
         ("04", "a change was made"),
-        ("05", "a check was run after the last change, and its command ended without an error"),
+        ("05", "a test, build or other check was run after the last change, and its command ended without an error"),
         ("07", "the user's words read like thanks or acceptance"),
         ("08", "the last answer tells of work that is done"),
     ]

@@ -177,7 +177,10 @@ async def test_a_days_work(house: House, api: Caller) -> None:
     assert trivia["verdict"].startswith("Too little to count as work.")
     outcome, rubric = shown["outcome"], shown["rubric"]
     passed = next(piece for piece in outcome["evidence_for"] if piece["quote"] == "pytest -q")
-    assert passed["what"] == "a check was run after the last change, and its command ended without an error"
+    assert (
+        passed["what"]
+        == "a test, build or other check was run after the last change, and its command ended without an error"
+    )
     assert (passed["who"], passed["at"]) == ("the tools", "2026-01-05T09:01:00Z")
     assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
     assert (outcome["completion_floor"], outcome["not_observed"]) == (0.85, ["the text of 1 answer: not observed"])
@@ -519,4 +522,4 @@ async def test_a_check_that_passed_is_quoted_though_another_turn_names_its_own(h
     log.records("a", shell(MONDAY + MINUTE, "go build ./..."))
     asked = log.prompt("a", "and does it have tests so far?", MONDAY + 2 * MINUTE)
     shown = (await of(house, api, log.answer("a", asked, "No.", MONDAY + 3 * MINUTE)))["outcome"]["evidence_for"]
-    assert [each["quote"] for each in shown if "a check" in each["what"]] == ["go build ./..."]
+    assert [each["quote"] for each in shown if "check was run" in each["what"]] == ["go build ./..."]
