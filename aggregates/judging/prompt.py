@@ -152,6 +152,11 @@ def in_these_words(verdict: BooleanVerdict, found: Evidence, *, asked_back: bool
     return "as likely as not" if asked_back and not rests_on_words(verdict.name) else "likely"
 
 
+def earned(verdict: BooleanVerdict, found: Evidence) -> bool:
+    """Whether it is shown: what is asked for by words of its own only by these."""
+    return verdict.value is True and (found.what != AS_A_WHOLE or verdict.name not in _MAY_SHOW)
+
+
 def missed(verdict: BooleanVerdict, found: Evidence) -> bool:
     """Whether it is surely missed: no words that may show it were found."""
     return verdict.value is False and found.what != UNSURE

@@ -245,7 +245,7 @@ _IN_THE_OPENING: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "r
 _LONG_CHARS, _OPENING_CHARS = 600, 300
 _ALL_ASKS_WORDS_MAX = 25  # so few words ask for something together
 _OPENS = patterns("openings")
-_NO_LIMIT = frozenset({"at least", "for now", "only if", "only when"})
+_NO_LIMIT = frozenset({"at least", "for now", "only if", "only when", "the changes"})
 
 
 def _without_what_is_passed_on(own: str) -> str:

@@ -196,7 +196,7 @@ def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
     if not row.settled:
         reached = ", still open"
     elif row.goal_complete is None:
-        reached = f" of which nobody can tell whether its goal was reached: {_undecided(verdict)}"
+        reached = f" of which svc cannot tell whether its goal was reached{_undecided(verdict)}"
     elif row.goal_complete != verdict.goal_complete:
         reached = f" that {done}, as you said"
     else:
@@ -211,8 +211,8 @@ def _why_trivia(floor: floors.Floor) -> str:
 
 
 def _undecided(verdict: OutcomeVerdict) -> str:
-    """Why nobody can tell whether it reached its goal."""
-    return evidence.SENTENCES["undecided"]["unseen" if verdict.undecided == "unseen" else "unsettled"]
+    """Why the judge cannot tell whether it reached its goal, where one reason is plain."""
+    return ": no answer was seen at its end" if verdict.undecided == "unseen" else ""
 
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
@@ -299,10 +299,10 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
     text = ["It is still open; the outcome is judged when it settles."]
     if row.settled:
-        done = f"nobody can tell: {_undecided(verdict)}"
+        text = [f"The judge cannot tell{_undecided(verdict)}.", *facts.answered_correction()]
         if verdict.goal_complete is not None:
             done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
-        text = [f"The judge says: {done}.", *facts.answered_correction()]
+            text[0] = f"The judge says: {done}."
         if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
             text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
         elif verdict.evident:

@@ -8,7 +8,15 @@ from typing import Any
 
 import msgspec
 
-from aggregates.judging.prompt import AS_A_WHOLE, HABIT_WORDS, in_these_words, missed, rests_on_words, rubric_evidence
+from aggregates.judging.prompt import (
+    AS_A_WHOLE,
+    HABIT_WORDS,
+    earned,
+    in_these_words,
+    missed,
+    rests_on_words,
+    rubric_evidence,
+)
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
@@ -224,20 +232,20 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
     verdicts, explained = {each.name: each for each in own.booleans}, {}
     for name, found in rubric_evidence(text, own, prompt.turn.position).items():
         verdict, place, span, quote = verdicts[name], 0, None, None
-        is_missed = missed(verdict, found)
+        is_missed, is_earned = missed(verdict, found), earned(verdict, found)
         if found.span is not None:
             place = bisect_right(starts, found.span.start) - 1
             if text is not None:
                 span = ExplainedSpan(found.span.start - starts[place], found.span.end - starts[place])
                 quote = evidence.one_line(text[found.span.start : found.span.end])
         explained[name] = BooleanExplained(
-            earned=name in own.earned,
-            unsure=verdict.value is not True and not is_missed,
+            earned=is_earned,
+            unsure=not (is_earned or is_missed),
             chance=verdict.chance,
             likely=in_these_words(verdict, found, asked_back=asked_back),
             span=span,
             how_to_earn=HABIT_WORDS[name].how if is_missed else None,
-            prompt_id=named if name in own.earned else None,
+            prompt_id=named if is_earned else None,
             what=found.what,
             position=unit[place].turn.position,
             quote=quote,

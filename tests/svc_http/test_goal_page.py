@@ -249,7 +249,7 @@ async def test_where_nobody_can_tell_nothing_is_said_of_what_may_have_been_run(h
     for session in ("s", "t"):
         shown = [shell(at_us + 2 * SECOND, "ruff check .")] * (session == "t")
         first = log.prompt(session, "In README.md, section Install, put `pipx install x` for `pip install x`.", at_us)
-        told[first] = "what was seen does not settle it"
+        told[first] = "svc cannot tell whether its goal was reached"
         log.records(session, request(at_us), edit(at_us + SECOND, path="README.md"), *shown)
         log.answer(session, first, "I replaced it.", at_us + MINUTE)
         log.answer(session, log.prompt(session, "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)

@@ -334,7 +334,7 @@ async def test_what_speaks_against_it_stands_alone_with_the_agents_own_last_word
         said = log.prompt("a", asked, MONDAY + place * MINUTE)
         log.answer("a", said, f"{'It reads well. ' * 40}Now I will write the parser:", MONDAY + place * MINUTE + SECOND)
     shown = await of(house, api, log)
-    assert "what was seen does not settle it" in shown["verdict"]
+    assert "svc cannot tell whether its goal was reached" in shown["verdict"]
     (broke_off,) = shown["outcome"]["evidence_against"]
     assert broke_off["who"] == "the agent"
     assert broke_off["quote"].startswith("It reads well.")
