@@ -4,14 +4,16 @@ import re
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID, uuid5
 
 import pytest
 
-from tests.support.facts import DIGESTER, MONDAY, SECOND, Log, edit, project, request, shell
+from aggregates.decide import TimePassed
+from aggregates.event import Scope
+from tests.support.facts import ANA, DIGESTER, MONDAY, NAMESPACE, SECOND, Log, Placed, edit, project, request, shell
 
 STEP_US, SETTLED_US = 20 * SECOND, 3_600 * SECOND
 SAID = {"complete": True, "missed": False, "undecided": None}
-_SESSION = "built"
 
 
 class Case(NamedTuple):
@@ -38,29 +40,38 @@ TOOLS = {  # of a script, as agents call them
 }
 
 
-def first_is_complete(script: str) -> bool | None:
-    """Whether the first sub-session of a script reached its goal, an hour later; None: undecided."""
-    steps = [line.partition(" ") for line in script.splitlines() if line.strip()]
-    log = Log().claim(_SESSION)
-    prompt_id, at_us, tools = None, MONDAY, TOOLS["claude-code"]
-    for place, (step, _, rest) in enumerate(steps):
-        at_us = MONDAY + place * STEP_US
+def complete(*scripts: str) -> list[bool | None]:
+    """Whether the first sub-session of each script, by a developer of its own, reached its goal; None: undecided."""
+    developers = [uuid5(NAMESPACE, script) for script in scripts]
+    events = [fact.event for each in zip(developers, scripts, strict=True) for fact in told(*each).facts]
+    events.append(TimePassed(received_at_us=max(event.received_at_us for event in events) + SETTLED_US))
+    with closing(project([Placed(place, event) for place, event in enumerate(events, 1)])) as db:
+        goals = db.execute("SELECT developer_id, judged_goal_complete FROM sub_sessions ORDER BY started_us DESC")
+        first = {UUID(developer_id): judged for developer_id, judged in goals}
+    return [None if first[each] is None else bool(first[each]) for each in developers]
+
+
+def told(developer_id: UUID, script: str) -> Log:
+    """A developer's work as a script has it."""
+    session = f"of {developer_id}"
+    log = Log(Scope(ANA.organization_id, developer_id)).claim(session)
+    prompt_id, tools = None, TOOLS["claude-code"]
+    for place, line in enumerate(filter(str.strip, script.splitlines())):
+        (step, _, rest), at_us = line.partition(" "), MONDAY + place * STEP_US
         if step == ">":
-            prompt_id = log.prompt(_SESSION, rest, at_us)
+            prompt_id = log.prompt(session, rest, at_us)
         elif step == "as":
             tools = TOOLS[rest]
         elif step == "<" and prompt_id is not None:
-            log.records(_SESSION, _asked(at_us)).answer(_SESSION, prompt_id, rest, at_us)
+            log.records(session, _asked(at_us)).answer(session, prompt_id, rest, at_us)
         else:
             asked = [_asked(at_us)] if step in ("edit", "unapplied", "read", "run", "fail", "call") else []
             seen = _observed(step, rest, at_us + 1)
             if step in ("unapplied", "read", "run", "fail", "call"):  # in the same words the same call again
                 seen["input_digest"] = DIGESTER.number(f"{step in ('run', 'fail')} {rest}")
             named = {"tool": tools[str(seen["tool"])]} if "tool" in seen else {}
-            log.records(_SESSION, *asked, seen | named)
-    with closing(project(log.passes(at_us + SETTLED_US).facts)) as db:
-        (complete,) = db.execute("SELECT judged_goal_complete FROM sub_sessions ORDER BY started_us LIMIT 1").fetchone()
-    return None if complete is None else bool(complete)
+            log.records(session, *asked, seen | named)
+    return log
 
 
 def _asked(at_us: int) -> dict[str, object]:
@@ -87,14 +98,15 @@ def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
 
 def test_a_written_session_is_judged_as_its_rule_says() -> None:
     """Each holds one way in which a goal is reached or missed."""
-    wrong = [case.rule for case in [*CASES, *ENDINGS] if first_is_complete(case.script) is not case.complete]
-    assert wrong == []
+    cases = [*CASES, *ENDINGS]
+    judged = zip(cases, complete(*(case.script for case in cases)), strict=True)
+    assert [case.rule for case, said in judged if said is not case.complete] == []
 
 
 @pytest.mark.xfail(strict=True, reason="no rule hears it yet: docs/judges.md")
 @pytest.mark.parametrize("case", UNHEARD, ids=[case.rule for case in UNHEARD])
 def test_a_written_session_that_is_not_heard_yet(case: Case) -> None:
-    assert first_is_complete(case.script) is case.complete
+    assert complete(case.script) == [case.complete]
 
 
 def test_there_are_enough_of_each_with_a_rule_of_its_own() -> None:

@@ -1,5 +1,5 @@
-"""A program that forgets somebody, or keeps a retention, and kills itself before the n-th thing it does for good, for
-every n."""
+"""A program that forgets somebody, or keeps a retention, and stands still before the n-th thing it does for good, for
+every n: what a kill would leave there is copied."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ import signal
 import sys
 from itertools import count
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from uuid import UUID
 
@@ -20,30 +21,25 @@ from svc.views import projector
 from tests.support.household import household
 
 DAY_US = 86_400_000_000
-TRIES_MAX = 40
-FINISHED = 7  # the exit code where there was no n-th
 
 
-def die_before(number: int, *places: tuple[Any, str]) -> None:
-    """Count the calls of these functions, and end without a word before one of them."""
-    calls = count(1)
+def stop_before(*places: tuple[Any, str]) -> None:
+    """Stop, with every thread, before each call of these functions."""
     for owner, name in places:
         real = getattr(owner, name)
 
-        def counted(*args: Any, real: Any = real, **kwargs: Any) -> Any:
-            if next(calls) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
+        def stopped(*args: Any, real: Any = real, **kwargs: Any) -> Any:
+            signal.pthread_kill(get_ident(), signal.SIGSTOP)
             return real(*args, **kwargs)
 
-        setattr(owner, name, counted)
+        setattr(owner, name, stopped)
 
 
-async def main(var: Path, work: str, number: int) -> None:
+async def main(var: Path, work: str) -> None:
     """Do the work over a folder."""
     async with household(var) as house:
         await house.level()
-        die_before(
-            number,
+        stop_before(
             (SqliteRecorder, "insert_events"),
             (SqliteRecorder, "replace_states"),
             (FileKeys, "destroy"),
@@ -59,22 +55,19 @@ async def main(var: Path, work: str, number: int) -> None:
             await house.service.journal.wait_beyond(house.service.journal.head)
 
 
-def _all(var: Path, work: str) -> None:
-    """Try every n, each in a process and over a copy of the folder of its own; the copies stay, named by n."""
-    for number in range(1, TRIES_MAX):
-        copy = shutil.copytree(var, var.parent / str(number))
-        if not (child := os.fork()):
-            trio.run(main, copy, work, number)
-            os._exit(FINISHED)
-        _, status = os.waitpid(child, 0)
-        code = os.waitstatus_to_exitcode(status)
-        if code == FINISHED:
-            shutil.rmtree(copy)
-            return
-        if code != -signal.SIGKILL:
-            sys.exit(f"the {number}th ended with {code}")
-    sys.exit(f"more than {TRIES_MAX} things were done")
+def _all(var: Path, work: str) -> int:
+    """The exit code of the work, after copies of the folder, named by n."""
+    if not (child := os.fork()):
+        trio.run(main, var, work)
+        os._exit(0)
+    for number in count(1):
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            break
+        shutil.copytree(var, var.parent / str(number))
+        os.kill(child, signal.SIGCONT)
+    return os.waitstatus_to_exitcode(status)
 
 
 if __name__ == "__main__":
-    _all(Path(sys.argv[1]), sys.argv[2])
+    sys.exit(_all(Path(sys.argv[1]), sys.argv[2]))

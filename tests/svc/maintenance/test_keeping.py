@@ -184,7 +184,7 @@ def events(var: Path) -> str:
 
 
 def killed(var: Path, work: str) -> list[Path]:
-    """What is left of the folder where the work died before its first step, its second, and so on."""
+    """What is left of the folder where the work dies before its first step, its second, and so on."""
     command = [sys.executable, "-m", "tests.support.killed", str(var), work]
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
@@ -217,7 +217,7 @@ async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(worked:
         organization_id = house.owner.organization_id
         await house.service.administer(ChangeOrganization(organization_id=organization_id, retention_days_text=1))
         before = house.tables()
-    copies = killed(worked.var, "retention")
+    copies, seen = killed(worked.var, "retention"), set[str]()
     assert len(copies) > 1
     for number, copy in enumerate(copies, 1):
         async with household(copy) as house:
@@ -227,7 +227,9 @@ async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(worked:
             assert house.tables() == before, number
             told = house.service.store.read_topics(["standing.sealed"], 0, 100)
             assert len(told) == 2, number
-        assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        if events(copy) not in seen:
+            assert rebuilt(copy, tmp_path / f"again-{number}.db") == before, number
+        seen.add(events(copy))
 
 
 ANEW = "build the tables anew"
