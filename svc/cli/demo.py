@@ -17,13 +17,12 @@ from uuid import uuid4
 
 import click
 import msgspec
-from rich.table import Table
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
-from aggregates.scores.prompt_grade import PromptGrade, grade_text
+from aggregates.scores.prompt_grade import grade_text
 from svc.cli import Command, main
-from svc.cli.common import Shown, json_option, run, settings_from, tell
+from svc.cli.common import Shown, json_option, run, settings_from, show_text, tell
 from svc.log.folder import held
 from svc.process import FIRST_LINK_SECONDS, FRAME_BYTES_MAX
 from svc.settings import Settings
@@ -119,23 +118,7 @@ def grade(file: Any, as_json: bool) -> None:
     text = content.decode("utf-8", "replace")
     if not text.strip():
         raise click.ClickException("there is no prompt to grade: give a FILE, or text on standard input")
-    tell(grade_text(text), as_json, _show)
-
-
-def _show(graded: PromptGrade) -> None:
-    console = Shown()
-    console.print(graded.verdict, markup=False)
-    if graded.intent is None:
-        return
-    table = Table("habit", "", "why")
-    for habit in graded.habits:
-        if habit.applies:
-            quoted = f"\n“{habit.quoted}”" if habit.quoted else ""
-            missed = not habit.earned and not habit.unsure
-            advice = f"\nwrite: {habit.how_to_earn}" if missed else ""
-            mark = f"{'?' if habit.unsure else '✗' if missed else '✓'} {habit.likely}"
-            table.add_row(habit.boolean.replace("_", " "), mark, habit.why + quoted + advice)
-    console.print(table, markup=False)
+    tell(grade_text(text), as_json, lambda graded: show_text("grade", graded=graded))
 
 
 def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
