@@ -30,30 +30,17 @@ from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
 from svc.actors.administration import Administration
 from svc.archive.lane import ArchiveLane, Budget
-from svc.jobs.catalog import Catalog, CatalogSource
-from svc.jobs.nodes import Following, Job, Leading
-from svc.jobs.notices import ReportNotices, senders_of
-from svc.jobs.oidc import provider_of
-from svc.jobs.questions import LlmJudge, Narratives, Reviews
-from svc.jobs.reports import Backfills, ReportJobs, ReportSchedules
-from svc.llm.client import Budget as TokenBudget
-from svc.llm.client import Gateway
-from svc.log.codec import CorruptEvent
-from svc.log.folder import internal_secret
-from svc.log.journal import Journal
-from svc.log.opening import open_log
+from svc.jobs import catalog, nodes, notices, oidc, questions, reports
+from svc.llm import client
+from svc.log import codec, folder, journal, opening
 from svc.log.store import READS, EventStore
 from svc.log.vault import Vault
 from svc.logs import count_errors
-from svc.maintenance.backup import ScheduledBackups
-from svc.maintenance.texts import Forgetting, Retention, TextDeleter
-from svc.maintenance.verify import lost_keys, settle, tell
+from svc.maintenance import backup, texts, verify
 from svc.metrics import Instruments, Metrics, developers_shown
 from svc.process import READ_WAIT_SECONDS, READERS_MAX
 from svc.settings import Settings
-from svc.views.projector import Projector, Ticker
-from svc.views.replay import Rebuilding
-from svc.views.views import RULES_VERSION, Cost, serving_file
+from svc.views import projector, replay, views
 from svc_http import ports
 
 KEY_USES_SECONDS = 60.0  # between two looks for days of key use that the log lacks: one for each key and day
@@ -68,36 +55,36 @@ log = structlog.get_logger()
 class RunningService(ports.Service):
     """Every part of the service, from the log up. What a method does is said in `svc_http.ports`."""
 
-    following: Following | None = None  # where other nodes write the same log
+    following: nodes.Following | None = None  # where other nodes write the same log
 
     def __init__(self, settings: Settings, store: EventStore, vault: Vault, clock: Clock, *, lasting: bool) -> None:
         """`lasting`: it is to run for long, so people may sign in."""
         var = settings.var_path
-        self.settings = public_settings(settings, internal_secret(var))
+        self.settings = public_settings(settings, folder.internal_secret(var))
         self.store, self.vault, self.now_us = store, vault, clock.now_us
         self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
         self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
         self.arrivals, self.searches = ports.Arrivals(self.now_us()), ports.Searches()
-        self.provider = provider_of(settings) if lasting else None
+        self.provider = oidc.provider_of(settings) if lasting else None
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._writable_until = 0.0
         # Who writes to the log.
-        self.journal = Journal(store)
+        self.journal = journal.Journal(store)
         self.administration = Administration(store, self.journal, clock)
         self.directory = self.administration.directory
         context = ActorContext(store, self.journal, vault, clock, self.directory.redaction_of, self.budgets)
         self.actors = Actors(context)
         # What is made from it.
-        path = serving_file(var, store)
-        self.projector = Projector(path, self.journal, store, vault.known_digester, self._charge)
-        self.rebuilding = Rebuilding(settings.place, self.projector, self.journal)
+        path = views.serving_file(var, store)
+        self.projector = projector.Projector(path, self.journal, store, vault.known_digester, self._charge)
+        self.rebuilding = replay.Rebuilding(settings.place, self.projector, self.journal)
         self.projector.damaged = self.rebuilding.mend
         self.moved, self.stop_following = self.projector.moved, self.projector.stop_following
         self.start_replay, self.replay_status = self.rebuilding.start, self.rebuilding.shown
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
-        source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
-        self.prices = Catalog(
+        source = catalog.CatalogSource(settings.catalog, network=settings.catalog_refresh)
+        self.prices = catalog.Catalog(
             store, self.journal, clock, lambda: {each.id for each in self.directory.all(Organization)}, source
         )
         self.change_catalog, self.refresh_catalog = self.prices.send, self.prices.refresh
@@ -105,24 +92,24 @@ class RunningService(ports.Service):
         # What a text model is asked.
         metrics = Metrics()
         count_errors(lambda message: metrics.errors.labels(message).inc())
-        self._tokens = TokenBudget(var / "llm-spent.json", settings.llm_daily_tokens, self.now_us)
-        self.gateway = Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
-        self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
-        reviews = Reviews(self, self.journal.append, self.directory.text_leaves)
+        self._tokens = client.Budget(var / "llm-spent.json", settings.llm_daily_tokens, self.now_us)
+        self.gateway = client.Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
+        self.narratives = questions.Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
+        reviews = questions.Reviews(self, self.journal.append, self.directory.text_leaves)
         self.judge_questions, self.judge_answers = reviews.questions, reviews.take
         self.narrates, self.narrate = self.gateway.may_ask, self.narratives.narrate
         # Longer work.
-        texts = TextDeleter(store, vault, self.journal, self.projector, clock)
-        self.forgetting = Forgetting(texts, self.administration, self.rebuilding)
-        self.retention = Retention(texts, self.directory)
-        self.backfilling = Backfills(store, self.journal, self.rebuilding)
+        deleter = texts.TextDeleter(store, vault, self.journal, self.projector, clock)
+        self.forgetting = texts.Forgetting(deleter, self.administration, self.rebuilding)
+        self.retention = texts.Retention(deleter, self.directory)
+        self.backfilling = reports.Backfills(store, self.journal, self.rebuilding)
         self.start_backfill, self.backfills = self.backfilling.send, self.backfilling.newest_first
-        self.reports = ReportJobs(self, self.archive.spending, RULES_VERSION, self.narratives.report)
+        self.reports = reports.ReportJobs(self, self.archive.spending, views.RULES_VERSION, self.narratives.report)
         if store.shared is not None:
             parts = (store.shared, self.administration, self.prices, self.rebuilding, self.reports.wake)
-            self.following = Following(var, context, *parts)
+            self.following = nodes.Following(var, context, *parts)
             self.forgetting.carried_out = self.following.forgotten_here.add
-        self.backups = ScheduledBackups(settings, clock) if settings.backup_every else None
+        self.backups = backup.ScheduledBackups(settings, clock) if settings.backup_every else None
         self.instruments = Instruments(
             var, context, self.actors, self.projector, self.rebuilding, self.prices, metrics, self.backups
         )
@@ -132,7 +119,7 @@ class RunningService(ports.Service):
         self.archive.close()
         self.projector.close()
 
-    def _charge(self, cost: Cost) -> None:
+    def _charge(self, cost: views.Cost) -> None:
         self.budgets.use(DERIVING, *cost, self.now_us())
 
     def digester(self, scope: Scope) -> Digester:
@@ -258,7 +245,7 @@ class RunningService(ports.Service):
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
-        def heard(error: CorruptEvent) -> None:
+        def heard(error: codec.CorruptEvent) -> None:
             what = "a stored event is corrupt; its texts are shown as none"
             log.error(what, position=error.position, reason=str(error))
 
@@ -279,7 +266,7 @@ def _views_at_hand() -> Iterator[None]:
 
 def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
     same: dict[str, Any] = {name: getattr(settings, name, None) for name in ports.PublicSettings.__struct_fields__}
-    told = {"internal_secret": secret, "version": __version__, "rules_version": RULES_VERSION}
+    told = {"internal_secret": secret, "version": __version__, "rules_version": views.RULES_VERSION}
     told |= {"ingest_url": settings.ingest_url or "", "api_hosts": frozenset(settings.api_hosts.lower().split())}
     return ports.PublicSettings(**same | told)
 
@@ -289,11 +276,11 @@ async def open_service(
     settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a folder that this process holds, without any listener, until the block ends."""
-    store, vault = open_log(settings.place)
+    store, vault = opening.open_log(settings.place)
     with closing(store):
-        settle(vault.keys, store)
+        verify.settle(vault.keys, store)
         if lasting:
-            tell(lost_keys(vault.keys, store))
+            verify.tell(verify.lost_keys(vault.keys, store))
         with closing(RunningService(settings, store, vault, clock or Clock(), lasting=lasting)) as service:
             lanes = lanes_of(service, settings, lasting=lasting, reporting=reporting)
             async with trio.open_nursery() as nursery:
@@ -312,23 +299,23 @@ def tasks_of(service: RunningService) -> Sequence[Callable[..., Awaitable[Any]]]
     return [part.run for part in (*parts, service.rebuilding, service.narratives, *more)]
 
 
-def lanes_of(service: RunningService, settings: Settings, *, lasting: bool, reporting: bool) -> Sequence[Job]:
+def lanes_of(service: RunningService, settings: Settings, *, lasting: bool, reporting: bool) -> Sequence[nodes.Job]:
     """What runs beside everything else until cancelled. Jobs among them are one node's at a time."""
-    clock = Ticker(service.journal, service.projector, service.now_us)
-    jobs: dict[str, Job] = {"clock": clock.run, "forgetting": service.forgetting.run}
+    clock = projector.Ticker(service.journal, service.projector, service.now_us)
+    jobs: dict[str, nodes.Job] = {"clock": clock.run, "forgetting": service.forgetting.run}
     if lasting or reporting:
-        jobs |= {"reports": service.reports.run, "schedules": ReportSchedules(service).run}
+        jobs |= {"reports": service.reports.run, "schedules": reports.ReportSchedules(service).run}
     if lasting:
         count = service.instruments.metrics.asked
-        judging = LlmJudge(service, service.vault, service.journal, service.gateway, count)
+        judging = questions.LlmJudge(service, service.vault, service.journal, service.gateway, count)
         jobs |= {"retention": service.retention.run, "judging": judging.run}
-        if senders := senders_of(settings):
-            jobs["notices"] = ReportNotices(service, senders, settings.dashboard_url).run
+        if senders := notices.senders_of(settings):
+            jobs["notices"] = notices.ReportNotices(service, senders, settings.dashboard_url).run
         if service.backups is not None:
             jobs["backups"] = service.backups.run
         if settings.catalog_refresh:
             jobs["prices"] = service.prices.keep_fresh
-    lanes: list[Job] = [service.archive.run, *([service.note_uses] if lasting else [])]
+    lanes: list[nodes.Job] = [service.archive.run, *([service.note_uses] if lasting else [])]
     if service.store.shared is None:
         return [*lanes, *jobs.values()]
-    return [*lanes, Leading(service.store.shared, jobs).run]
+    return [*lanes, nodes.Leading(service.store.shared, jobs).run]

@@ -19,9 +19,7 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account, Budgets, BudgetShown, Operators, Uses
 from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
-from aggregates.reports.decide import BackfillRecord, BackfillReply
-from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narration, NarrativeRequest
+from aggregates.reports import decide, events, prose
 from aggregates.scores.grades import PeerRanges
 from aggregates.telemetry.export import UNKNOWN_SENDER
 from aggregates.times import iso
@@ -316,7 +314,7 @@ class Service(ABC):
     # Writing: returns once it is on disk.
     send: Callable[[AnyCommand], Awaitable[Reply]]
     held_back: Callable[[UUID], Awaitable[None]]  # waits a moment for views that lack much of what a developer sent
-    start_backfill: Callable[[BackfillRequested], Awaitable[BackfillReply]]  # or joins the one that runs
+    start_backfill: Callable[[events.BackfillRequested], Awaitable[decide.BackfillReply]]  # or joins the one that runs
     change_catalog: Callable[[CatalogCommand], Awaitable[CatalogReply]]
     refresh_catalog: Callable[[], Awaitable[Published]]  # raises `NotRefreshed`
 
@@ -364,10 +362,10 @@ class Service(ABC):
     standing: Callable[[Scope], Awaitable[Standing]]  # for one who follows the views
     moved: Callable[[int], Awaitable[bool]]  # waits for a step beyond; False once the server stops
     acts: Callable[[], Awaitable[Sequence[Act]]]
-    backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
+    backfills: Callable[[], Awaitable[Sequence[decide.BackfillRecord]]]
     team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
     narrates: Callable[[UUID], bool]  # whether there is a text model, and the organization lets text leave
-    narrate: Callable[[NarrativeRequest], Awaitable[Narration]]
+    narrate: Callable[[prose.NarrativeRequest], Awaitable[prose.Narration]]
     judge_questions: Callable[[Scope, int], Awaitable[list[OpenQuestion] | Refused]]  # for the developer's own agent
     judge_answers: Callable[[Scope, Sequence[AgentAnswer]], Awaitable[AnswersTaken | Refused]]
     digester: Callable[[Scope], Digester]

@@ -13,9 +13,8 @@ from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window
 from projections.cost import Cost, CostQuery, cost
 from projections.reader import Reader
-from projections.scores import skill
+from projections.scores import skill, throttle
 from projections.scores.score import tally
-from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import unauthorized
 from svc_http.pages import charts
@@ -37,7 +36,7 @@ def _home(
 ) -> tuple[Cost, Sequence[Tally], dict[str, Any]]:
     """The cost, the rate of each part of the time, and all that the page shows."""
     window, before = period.window, period.before
-    lost = personal_throttle(reader, scope, window, REQUESTS_MAX)
+    lost = throttle.personal_throttle(reader, scope, window, REQUESTS_MAX)
     # A part of the requests is no match for all of the time before, which would cost as much again.
     is_whole = lost is not None and not lost.is_partial
     going_on = Wanted(outcome="going_on", window=Window(now_us - US_PER_DAY, 2**62))
@@ -50,7 +49,7 @@ def _home(
         "cost": spent,
         "cost_before": before and cost(reader, scope, CostQuery(before, "outcome", zone, dearest=0)),
         "lost": lost,  # None where failures are too many for one read
-        "lost_before": personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
+        "lost_before": throttle.personal_throttle(reader, scope, before, REQUESTS_MAX) if before and is_whole else None,
         "undecided": goals(reader, scope, Wanted(window=window, outcome="undecided"), UNDECIDED_SHOWN),
         "live": goals(reader, scope, going_on, LIVE_SHOWN),
     }

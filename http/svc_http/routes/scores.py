@@ -14,13 +14,10 @@ from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from projections import CostBy
-from projections.cost import Cost, CostParts, CostQuery
-from projections.cost import cost as cost_of
+from projections.cost import Cost, CostParts, CostQuery, cost
 from projections.reader import Reader
 from projections.reports import own_work
-from projections.scores import activity, score, skill, throttle
-from projections.scores.insights import Insights
-from projections.scores.insights import insights as insights_of
+from projections.scores import activity, insights, score, skill, throttle
 from projections.telemetry import records, usage
 from svc_http import params
 from svc_http.bodies import HttpError
@@ -95,9 +92,9 @@ routes.reads(f"{_V3}/integrity", "What was flagged in a window.", activity.integ
 
 
 @routes(f"GET {_V3}/cost", "What goals cost that began in a range.", (*params.FROM_TO, _BY, _PARTS))
-async def cost(call: ByKey) -> Cost:
+async def cost_of_range(call: ByKey) -> Cost:
     asked = CostQuery(call.own_range(), _BY.read(call.query), call.own_zone, _PARTS.read(call.query))
-    return await call.read(cost_of, asked)
+    return await call.read(cost, asked)
 
 
 @routes(f"GET {_V3}/integrity/recent", "The flags themselves, newest first.", (params.SINCE, *params.PAGE))
@@ -215,18 +212,18 @@ class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
 
 
 @routes("POST /v1/insights/report/generate", _INSIGHTS, _RANGE, listeners="both", body_required=False)
-async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
+async def generate_insights(call: ByKey, body: InsightsBody) -> insights.Insights:
     is_told = body.from_time is not None or body.to is not None
     asked = call.asking({"from": body.from_time, "to": body.to}) if is_told else call
     window = asked.from_and_to(call.own_zone, DAYS_DEFAULT)
     if window.end_us - window.start_us > DAYS_MAX * times.US_PER_DAY:
         raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    return await call.read(insights_of, window, call.own_zone, call.language())
+    return await call.read(insights.insights, window, call.own_zone, call.language())
 
 
 @routes("GET /v1/insights/report", _INSIGHTS, _RANGE, listeners="both")
 @routes("POST /v1/insights/report/quick", _INSIGHTS, _RANGE, listeners="both")
-async def insights(call: ByKey) -> Insights:
+async def insights_of_range(call: ByKey) -> insights.Insights:
     return await generate_insights(call, InsightsBody())
 
 

@@ -16,11 +16,7 @@ from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions import sub_session as said
 from aggregates.times import US_PER_DAY, iso
 from projections.explain.explain import explanation
-from projections.sub_sessions import listing
-from projections.sub_sessions.detail import prompt_rows, sub_session_detail
-from projections.sub_sessions.listing import Overridable, SubSession, TurnPlace
-from projections.sub_sessions.rows import find, resolve
-from projections.sub_sessions.turns import goal_turns
+from projections.sub_sessions import detail, listing, rows, turns
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
 from svc_http.params import IN_WINDOW, PAGED
@@ -52,10 +48,10 @@ routes.reads(f"{_V3}/insight/sessions", "Graded sub-sessions, newest first.", li
 routes.reads(f"{_V3}/insight/rubric", "Graded sub-sessions of a range.", listing.rubric_items, _BY_RANGE)
 routes.reads(f"{_V3}/speed/sessions", _SCORED, listing.speed_rows, IN_WINDOW, PAGED)
 routes.reads(f"{_V3}/trivia", _FLOOR, listing.trivia, IN_WINDOW, PAGED)
-routes.reads(_ONE, _DETAIL, sub_session_detail, missing=_NOT_YOURS)
-routes.reads(f"{_ONE}/prompts", _PROMPTS, prompt_rows, PAGED, missing=_NOT_YOURS)
-routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, prompt_rows, PAGED, missing=_NOT_YOURS)
-routes.reads(f"{_ONE}/turns", _TURNS, goal_turns, PAGED, missing=_NOT_YOURS)
+routes.reads(_ONE, _DETAIL, detail.sub_session_detail, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/prompts", _PROMPTS, detail.prompt_rows, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, detail.prompt_rows, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/turns", _TURNS, turns.goal_turns, PAGED, missing=_NOT_YOURS)
 routes.reads(f"{_ONE}/explain", "Why it is what it is.", explanation, _BY_RULES, missing=_NOT_YOURS)
 
 
@@ -63,7 +59,7 @@ _LIVE = "Sub-sessions as they stand now, newest first."
 
 
 @routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, (params.SINCE, *_SESSIONS, *params.PAGE), listeners="both")
-async def realtime(call: params.ByKey) -> list[SubSession]:
+async def realtime(call: params.ByKey) -> list[listing.SubSession]:
     session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
     return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
 
@@ -80,14 +76,14 @@ class EditBody(msgspec.Struct):
 
 
 @routes(f"PATCH {_ONE}", "Name a sub-session.")
-async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> SubSession:
+async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> listing.SubSession:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
-    turn_id = found(await call.read(resolve, sub_session_id), _NOT_YOURS.format(sub_session_id))
+    turn_id = found(await call.read(rows.resolve, sub_session_id), _NOT_YOURS.format(sub_session_id))
     command = said.EditTitle(**asdict(call.scope), turn_id=turn_id, title=body.title, summary=body.summary)
     accepted(await call.service.send(command))
-    row = await call.read(find, sub_session_id)
-    return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(SubSession)
+    row = await call.read(rows.find, sub_session_id)
+    return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(listing.SubSession)
 
 
 # --- what a person overrides ----------------------------------------------------------------------------------
@@ -130,13 +126,13 @@ async def override(call: params.ByKey, body: OverrideBody, sub_session_id: str) 
     """With the sub-session's id as it is from then on. Whatever is wrong, the id too, is a 400."""
     known, command = await command_of(call, body, sub_session_id)
     accepted(await call.service.send(command))
-    current = await call.read(resolve, UUID(sub_session_id))
+    current = await call.read(rows.resolve, UUID(sub_session_id))
     return Overridden(current or known.sub_session_id, body.field, body.action)
 
 
 async def command_of(
     call: params.ByKey, body: OverrideBody, sub_session_id: str
-) -> tuple[Overridable, said.Override | said.EditTitle]:
+) -> tuple[listing.Overridable, said.Override | said.EditTitle]:
     field = params.one_of("field", body.field, _ACTIONS)
     action = params.one_of(f"action of {field}", body.action, _ACTIONS[field])
     unknown = HttpError(400, f"no sub-session {sub_session_id[: params.SHOWN_CHARACTERS]!r} of yours")
@@ -151,7 +147,7 @@ async def command_of(
 
 
 def _command(
-    scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]
+    scope: Scope, known: listing.Overridable, field: str, action: str, payload: dict[str, Any]
 ) -> said.Override | said.EditTitle:
     by: dict[str, Any] = {"received_at_us": 0, **asdict(scope)}
     about = by | asdict(known.turns[0])
@@ -181,7 +177,7 @@ def _command(
     return said.Override(**asdict(scope), facts=tuple(facts))
 
 
-def _gaps(known: Overridable, action: str, payload: dict[str, Any]) -> tuple[TurnPlace, ...]:
+def _gaps(known: listing.Overridable, action: str, payload: dict[str, Any]) -> tuple[listing.TurnPlace, ...]:
     """The turns whose gap before them a person speaks of."""
     if action == "merge_with_previous":
         if known.joins_at is None:
