@@ -71,9 +71,8 @@ def boundary(facts: evidence.SubSessionEvidence) -> BoundaryExplained:
     opened_by = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
     opens = [evidence.SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}.")]
     if shift is not None:
-        reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
-        sure = [*opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
-        opens = [evidence.said("opened", "unsure", chance=shift.chance), reasons] if shift.unsure else sure
+        sure = [*opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure."]
+        opens = [evidence.said("opened", "unsure", chance=shift.chance)] if shift.unsure else sure
     merged, joined = _merged(facts)
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
     stayed = [f"{evidence.counted(in_all, 'later prompt')} stayed in it."] if kept else []
@@ -206,8 +205,8 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
         signals, verdict = _weighed(so_far, turn, committed(so_far))
-        says = evidence.said("weighed", "unsure" if verdict.unsure else "no", chance=verdict.chance)
-        text, passed_us = f"{says} {_sides(signals)}", turn.started_us - so_far.last.started_us
+        text = evidence.said("weighed", "unsure" if verdict.unsure else "no", chance=verdict.chance)
+        passed_us = turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
             text += evidence.said("weighed", "silence", minutes=passed_us // US_PER_MINUTE)
@@ -233,16 +232,16 @@ def boundary_numbers(explained: BoundaryExplained) -> list[str]:
     places = [("Where it opens", explained.signals)]
     if nearest := _nearest(explained.kept):
         places.append((f"At the prompt of {nearest.submitted_at}", nearest.signals))
-    return [f"{place}: {_sides(signals, in_numbers=True)}" for place, signals in places if signals]
+    return [f"{place}: {_sides(signals)}" for place, signals in places if signals]
 
 
-def _sides(signals: Sequence[SignalExplained], *, in_numbers: bool = False) -> str:
-    """What speaks for another topic and what against it, in words or in numbers."""
+def _sides(signals: Sequence[SignalExplained]) -> str:
+    """What speaks for another topic and what against it, in numbers."""
     sides = []
     for sign in (1, -1):
         named = [each for each in signals if each.weight * sign > 0]
-        told = [f"{each.what} ({each.weight:+.2f})" if in_numbers else each.what for each in named[:_NAMED_MAX]]
-        told += [f"{len(named) - _NAMED_MAX} more"] if in_numbers and len(named) > _NAMED_MAX else []
+        told = [f"{each.what} ({each.weight:+.2f})" for each in named[:_NAMED_MAX]]
+        told += [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
         sides.append("; ".join(told) or "nothing")
     total = sum(each.weight for each in signals)
-    return evidence.said("weighed", "sums" if in_numbers else "words", for_it=sides[0], against=sides[1], total=total)
+    return evidence.said("weighed", "sums", for_it=sides[0], against=sides[1], total=total)

@@ -220,7 +220,7 @@ async def test_a_prompt_whose_answer_asks_back_does_not_surely_give_enough_to_st
 
 async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: House, api: Caller) -> None:
     """The first is an investigation by itself: of it no check was asked, so nobody can tell whether one is missed.
-    Of those that stayed, the nearest to a boundary is told in words, with what was weighed whatever came before."""
+    Of those that stayed, the nearest to a boundary is told, with what was weighed whatever came before."""
     log = worked(WHY, "src/auth.py")
     log.prompt("a", "Great, commit that with a message that says why.", MONDAY + MINUTE)
     log.records("a", shell(MONDAY + MINUTE + SECOND, "git commit -am 'Time out'"))
