@@ -251,6 +251,7 @@ def filled(text: str, **parts: object) -> str:
     return text
 
 
+@lru_cache(maxsize=1_024)  # an id is written out anew each time, and asked for some times with every event
 def owner(scope: Scope) -> tuple[str, str]:
     return str(scope.organization_id), str(scope.developer_id)
 

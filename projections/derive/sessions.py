@@ -67,14 +67,16 @@ def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebui
     if not turns and not session_turns(db, session, BEGINNING_US):
         return RebuiltSession((), ())
     _write_turns(db, session, start_us, turns, aliases)
-    return recut_session(db, session, start_us)
+    return recut_session(db, session, start_us, turns if start_us == BEGINNING_US else None)
 
 
-def recut_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
-    """Cut the session's turns into arcs again from a time on; the turns stay as they are."""
+def recut_session(
+    db: sqlite3.Connection, session: str, from_us: int, turns: Sequence[Turn] | None = None
+) -> RebuiltSession:
+    """Cut the session's turns into arcs again from a time on; the turns stay as they are. `turns`: all of them."""
     base = _arc_to_start_from(db, session, from_us)
     base_us = BEGINNING_US if base is None else base.started_us
-    turns = session_turns(db, session, base_us)
+    turns = session_turns(db, session, base_us) if turns is None else turns
     opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
     after = cut_arcs(turns, opened_by, shift, session_gaps(db, {session}), gap_answers(db, session))
     query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"

@@ -17,7 +17,7 @@ from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
 from aggregates.turns.turn import Observation, observe
 from aggregates.turns.turns import LEADING, Capture, of_sub_agent
-from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, price_of, trusted
+from projections.facts.rows import BEGINNING_US, END_US, Row, Rows, add_capture, host_name, price_of, trusted
 from projections.reader import json_array, owner, pack, unpack
 
 REPORTED = "reported"  # the kind of a cost that the agent itself told
@@ -25,7 +25,7 @@ _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "re
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
 _USED = attrgetter(*Usage.__struct_fields__)
-_TOKENS = attrgetter(*Usage.__struct_fields__[:4])
+_TOKENS, _NO_TOKENS = attrgetter(*Usage.__struct_fields__[:4]), (None,) * 4
 _MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *Usage.__struct_fields__)
 _NAMED = attrgetter("name", "kind", "unit", "temporality")
 _COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
@@ -52,8 +52,7 @@ def add_records(
     version = min(event.decoder_version, _VERSION_MAX) << _ACCOUNT_BITS
     agent = event.source.removesuffix(TRANSCRIPT_SUFFIX)
     batch = _Batch(*owner(event.scope), signal, session, position, agent)
-    last_origin = None
-    touched: list[tuple[int, str | None]] = []
+    last_origin, from_us, hosts = None, END_US, set[str | None]()
     for place, record in enumerate(event.records):
         at_us, account = trusted(record.at_us, event.received_at_us), version + _told(record)
         # Records of one origin stand together, and the first of them is shown.
@@ -76,10 +75,11 @@ def add_records(
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
             prompt_id = _observe(rows, (session, at_us, record.record_id), record, seen, price, batch, account)
-            touched.append((BEGINNING_US if of_sub_agent(seen) else at_us, prompt_id))
-    if session is not None and touched:
-        rows.touched_times.append((session, min(at_us for at_us, _ in touched)))
-        rows.touched_hosts += [(session, host) for host in sorted({host for _, host in touched if host is not None})]
+            from_us = min(from_us, BEGINNING_US if of_sub_agent(seen) else at_us)
+            hosts.add(prompt_id)
+    if session is not None and from_us < END_US:
+        rows.touched_times.append((session, from_us))
+        rows.touched_hosts += [(session, host) for host in sorted(host for host in hosts if host is not None)]
 
 
 def _shown(record: Record, at_us: int, batch: _Batch, account: int) -> Row:
@@ -180,8 +180,8 @@ def _told(record: Record) -> int:
     if record.kind == "tool":
         known = record.ok, record.path, record.command, record.duration_ms
         return len(known) - known.count(None)
-    tokens: int = sum(filter(None, _TOKENS(record)))
-    return min(tokens, (1 << _ACCOUNT_BITS) - 1)
+    told = _TOKENS(record)  # mostly none
+    return 0 if told == _NO_TOKENS else min(sum(filter(None, told)), (1 << _ACCOUNT_BITS) - 1)
 
 
 def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
