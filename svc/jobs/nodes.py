@@ -16,7 +16,7 @@ import trio
 from aggregates.prices.catalog import CatalogPublished
 from aggregates.reports.events import ReportRequested
 from aggregates.retained import DeveloperForgotten
-from svc.actors.actors import ActorContext
+from svc.actors.actors import ActorContext, recur
 from svc.actors.administration import FOLLOW_EVENTS, TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.log.opening import LEASE_SECONDS, Leases
@@ -63,7 +63,8 @@ class Following:
         await self._look()
         task_status.started()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._let_go_of_the_forgotten)
+            broken = "somebody was forgotten elsewhere, and this node still holds more; it is tried again"
+            nursery.start_soon(recur, self._let_go_of_the_forgotten, LEASE_RENEW_SECONDS, broken, RESTART_SECONDS_MAX)
             while True:
                 await trio.to_thread.run_sync(self._shared.wait_for_news, FOLLOW_SECONDS, abandon_on_cancel=True)
                 try:
@@ -93,26 +94,16 @@ class Following:
         """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""
         if not self._file.exists():
             self._note(self._journal.head)
-        while True:
-            done = int(self._file.read_text(encoding="ascii"))
-            await self._journal.wait_beyond(done)
-            try:
-                head = self._journal.head
-                found = await trio.to_thread.run_sync(
-                    self._store.read_topics, [DeveloperForgotten.TOPIC], done, FOLLOW_EVENTS
-                )
-                if any(each.position not in self.forgotten_here for each in found):
-                    for each in found:
-                        assert isinstance(each.event, DeveloperForgotten)
-                        self._vault.let_go(each.event.developer_id)
-                    await self._rebuilding.anew()
-                self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
-            except StoreUnavailable:
-                pass  # who follows the log says so
-            except Exception:
-                log.exception("somebody was forgotten elsewhere, and this node still holds more; it is tried again")
-                await trio.sleep(RESTART_SECONDS_MAX)
-            await trio.sleep(LEASE_RENEW_SECONDS)
+        done = int(self._file.read_text(encoding="ascii"))
+        await self._journal.wait_beyond(done)
+        head, topics = self._journal.head, [DeveloperForgotten.TOPIC]
+        found = await trio.to_thread.run_sync(self._store.read_topics, topics, done, FOLLOW_EVENTS)
+        if any(each.position not in self.forgotten_here for each in found):
+            for each in found:
+                assert isinstance(each.event, DeveloperForgotten)
+                self._vault.let_go(each.event.developer_id)
+            await self._rebuilding.anew()
+        self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
 
     def _note(self, position: int) -> None:
         draft = self._file.with_suffix(".draft")

@@ -165,21 +165,19 @@ class Forgetting:
         self._texts, self._administration, self._rebuilding = texts, administration, rebuilding
         self.carried_out: Callable[[int], object] = lambda _position: None
         """Called with the position of the fact that somebody is forgotten."""
+        self._looked_up_to = -1
 
     async def run(self) -> None:
         """Carry out orders until cancelled, beginning with those that were broken off."""
-        position = -1
-        while True:
-            try:
-                await self._texts.journal.wait_beyond(position)
-                position = self._texts.journal.head
-                for order in await aside(lambda: open_orders(self._texts.store)):
-                    await self._forget(order)
-                await trio.sleep(ORDERS_SECONDS)
-            except Exception:
-                position = -1
-                log.exception("an order to forget somebody could not be carried out; it is tried again")
-                await trio.sleep(RESTART_SECONDS_MAX)
+        broken = "an order to forget somebody could not be carried out; it is tried again"
+        await recur(self._carry_out, ORDERS_SECONDS, broken, RESTART_SECONDS_MAX)
+
+    async def _carry_out(self) -> None:
+        await self._texts.journal.wait_beyond(self._looked_up_to)
+        head = self._texts.journal.head
+        for order in await aside(lambda: open_orders(self._texts.store)):
+            await self._forget(order)
+        self._looked_up_to = head
 
     async def _forget(self, order: retained.ForgetOrdered) -> None:
         developer_id = order.developer_id
