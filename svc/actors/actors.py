@@ -1,11 +1,11 @@
-"""One actor per developer: a task with a bounded mailbox that decides, appends, adopts and replies, in this order.
+"""One actor per developer: a task with a bounded mailbox that decides, appends and replies, in this order.
 
 A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
 that owns the mailbox carries the command out whether anybody still waits or not.
 
-Commands that wait are decided in turn and appended together: the second sees what the first will have done, and
-nothing is adopted before the append has returned. After a refused or failed append the actor forgets its streams and
-reads them again. Ids are deterministic, so deciding twice never captures twice.
+Commands that wait are decided in turn and appended together: the second sees what the first will have done. After a
+refused or failed append the actor forgets its streams and reads them again, so it knows nothing that is not in the log.
+Ids are deterministic, so deciding twice never captures twice.
 """
 
 import time
@@ -122,37 +122,30 @@ EMPTY = KnownStream(0, None)
 
 
 class Streams:
-    """Streams an actor has read lately, and above them what the current batch would make of them."""
+    """Streams an actor has read lately, with what the current batch makes of them. If that fails, all are forgotten."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._known: OrderedDict[UUID, KnownStream] = OrderedDict()
-        self._tentative: dict[UUID, KnownStream] = {}
 
     def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
-        found = {stream_id: self._look(stream_id).state for stream_id in ids}
+        found = {stream_id: self._known.get(stream_id, EMPTY).state for stream_id in ids}
         return {stream_id: state for stream_id, state in found.items() if state is not None}
 
     def stage(self, events: Sequence[tuple[UUID, Event]]) -> list[NewEvent]:
-        """Give the events their versions, as if the staged ones before them were in the log."""
+        """Give the events their versions, as if they, and those staged before them, were in the log."""
         staged = []
         for stream_id, event in events:
-            known = self._look(stream_id)
-            staged.append(NewEvent(stream_id, known.version + 1, event))
-            self._tentative[stream_id] = KnownStream(known.version + 1, evolve(known.state, event))
+            version, state = self._known.get(stream_id, EMPTY)
+            staged.append(NewEvent(stream_id, version + 1, event))
+            self._remember(stream_id, KnownStream(version + 1, evolve(state, event)))
         return staged
-
-    def adopt(self) -> None:
-        for stream_id, known in self._tentative.items():
-            self._remember(stream_id, known)
-        self._tentative.clear()
 
     def drop(self, ids: Iterable[UUID]) -> None:
         for stream_id in ids:
             self._known.pop(stream_id, None)
 
     def forget(self) -> None:
-        self._tentative.clear()
         self._known.clear()
 
     async def load(self, ids: Sequence[UUID]) -> None:
@@ -165,9 +158,6 @@ class Streams:
         for stream_id in ids:
             if stream_id not in self._known:
                 self._remember(stream_id, await trio.to_thread.run_sync(read, stream_id, limiter=READS))
-
-    def _look(self, stream_id: UUID) -> KnownStream:
-        return self._tentative.get(stream_id) or self._known.get(stream_id, EMPTY)
 
     def _remember(self, stream_id: UUID, known: KnownStream) -> None:
         self._known[stream_id] = known
@@ -269,7 +259,6 @@ class DeveloperActor:
         if staged:
             with fenced(*(fence for request in requests for fence in request.fences)):
                 self._acknowledged.extend(await journal.append(staged))
-            self._streams.adopt()
         elif self._doubtful:  # a write that was reported as failed may be in the log
             if not await journal.probe():
                 raise StoreUnavailable("the log cannot be written at present")

@@ -66,7 +66,6 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
                 context = Context(min(sent_us, end_us), vault.digester(command.developer_id), redaction=True)
                 decision = decide(command, streams.states(touched_streams(command)), context)
                 staged += streams.stage(decision.events)
-                streams.adopt()
             if len(staged) >= COMMIT_EVENTS:
                 store.append(staged)
                 staged = []
