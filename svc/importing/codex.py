@@ -21,6 +21,7 @@ from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.agents import SPAWNS, call_arguments, called
 from aggregates.telemetry.draft import TypedPrompt, inside, status_in, terms
+from aggregates.telemetry.otlp import text
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, text_in
 
@@ -130,7 +131,7 @@ class RolloutReader(Reader):
         parent, based = self._seen.marks.get(meta.parent or ""), meta.history_base
         if based is not None:
             # It repeats nothing of the other file but the last count of tokens.
-            self._marks_before = self._seen.marks.get(based.thread_id or "", ())
+            self._marks_before = self._seen.marks.get(text(based, "thread_id") or "", ())
         over = based is not None or (meta.parent is None and not meta.of_sub_agent)
         self._heritage = rollout.Heritage(meta.subagent_history_start_ordinal, born_us, at_us, parent, over)
         name = f"{self._session}:{1 if based is None else born_us}"

@@ -26,10 +26,6 @@ _LINES = ("turn_context", "token_usage_record", "compacted")
 _SECONDS_MAX = 2**32  # of what a call took
 
 
-class HistoryBase(msgspec.Struct, frozen=True):
-    thread_id: Id | None = None  # the id of the file that this one goes on from
-
-
 class Meta(msgspec.Struct, frozen=True):
     """The head of a file; a fork repeats its parent's after its own."""
 
@@ -42,7 +38,7 @@ class Meta(msgspec.Struct, frozen=True):
     thread_source: Any = None
     source: Any = None
     subagent_history_start_ordinal: Count | None = None
-    history_base: HistoryBase | None = None
+    history_base: dict[str, Any] | None = None  # `thread_id`: the id of the file that this one goes on from
 
     @property
     def session(self) -> str | None:

@@ -14,7 +14,7 @@ from aggregates.records.record import Count, Id
 from aggregates.records.tools import tool_effect
 from aggregates.telemetry.agents import STATUSES
 from aggregates.telemetry.draft import TypedPrompt, inside, status_in
-from aggregates.telemetry.otlp import text
+from aggregates.telemetry.otlp import json_object, text
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
 from svc.importing.lines import fitted
@@ -32,12 +32,6 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     api_call_id: Id | None = None
 
 
-class Metrics(msgspec.Struct, frozen=True):
-    """Of all requests of one model in a session so far."""
-
-    usage: Usage = Usage()
-
-
 class Data(msgspec.Struct, frozen=True, rename="camel"):
     session_id: Id | None = None
     context: dict[str, Any] | None = None
@@ -52,7 +46,7 @@ class Data(msgspec.Struct, frozen=True, rename="camel"):
     usage: Usage | None = None
     model: str | None = None
     output_tokens: Count | None = None
-    model_metrics: dict[str, Metrics] = {}
+    model_metrics: dict[str, dict[str, Any]] = {}  # `usage`: of all requests of a model in a session so far
     message: str | None = None
     error_type: str | None = None
     status_code: int | None = None
@@ -110,9 +104,11 @@ class EventReader(Reader):
             self._open.used = told + self._open.used
             self._open.model = model
 
-    def _summed(self, metrics: dict[str, Metrics]) -> None:
+    def _summed(self, metrics: dict[str, dict[str, Any]]) -> None:
         """What a session took beyond what was told before is its last answer's; of several models none is named."""
-        usages = [(model, each.usage) for model, each in metrics.items()]
+        usages = [
+            (model, fitted(json_object(each.get("usage")), Usage, self.pass_over)) for model, each in metrics.items()
+        ]
         sums = Counter[str]()
         for _, each in usages:
             read, written = each.cache_read_tokens or 0, each.cache_write_tokens or 0
