@@ -117,6 +117,8 @@ _GIT: dict[str, Reader] = {
 
 _LINTER, _FORMATTER = map(_rules("kinds").__getitem__, ("linter", "formatter"))
 _SPECIAL: dict[str, Reader] = {
+    **dict.fromkeys(_NAMES["reads"], lambda _: READ),
+    **dict.fromkeys(_NAMES["checks"], _LINTER),
     **_rules("arguments"),
     "git": _git,
     **dict.fromkeys(_NAMES["formatters"], _FORMATTER),
@@ -276,10 +278,6 @@ def _find(rest: Words, depth: int) -> ShellReading:
 
 
 def _by_tables(name: str, rest: Words) -> ShellReading:
-    if name in _NAMES["reads"]:
-        return READ
-    if name in _NAMES["checks"]:
-        return _LINTER(rest)
     sub = next((word for word in rest if not word.startswith("-")), "")
     for effect, reading in (("reads", READ), ("builds", BUILD), ("checks", _LINTER(rest))):
         if sub in _SUBCOMMANDS[effect].get(name, ()):
@@ -305,14 +303,12 @@ def _script_runner(name: str, rest: Words) -> ShellReading:
     if name in ("npm", "pnpm") and scripts[0] == "ci":
         return CHANGE  # a clean install, not a check
     seen = scripts if name in _NAMES["target_runners"] else scripts[:1]
-    return _together([_script(script) or CHANGE for script in seen])
+    return _together([_script(script) for script in seen])
 
 
-def _script(name: str) -> ShellReading | None:
-    """`test:unit`, `lint`, `build-all` → what the name promises; None where it promises nothing."""
+def _script(name: str) -> ShellReading:
+    """What the name of a script promises: `test:unit`, `lint`, `build-all`; one that promises nothing changes."""
     words = {part.lower() for part in _PARTS.findall(name)}
-    if words & _NAMES["build_words"]:
+    if words & _NAMES["build_words"] or (words & _NAMES["check_words"] and words & {"fix", "write"}):
         return BUILD
-    if not words & _NAMES["check_words"]:
-        return None
-    return BUILD if words & {"fix", "write"} else CHECK
+    return CHECK if words & _NAMES["check_words"] else CHANGE
