@@ -10,7 +10,7 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.acts import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST, Channel, Role, Schedule
 from svc.cli import Command, Found
 from svc.cli.access import Access, NotFound, NotReached, reach
-from svc.cli.common import FOREVER, ORGANIZATION, Family, data_options, print_json, run, say, settings_option
+from svc.cli.common import FOREVER, ORGANIZATION, Family, Reaching, run, say, settings_option
 from svc.settings import Settings
 from svc_http.records import LINK_SECONDS, AuditForm
 
@@ -261,37 +261,34 @@ def audit(settings: Settings, form: AuditForm) -> None:
     say(run(file).decode().rstrip("\n"))
 
 
-@click.command("open", cls=Command, params=[ORGANIZATION], example="svc open --var var --print")
-@data_options
-@click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
-@click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
-@click.option("--print", "only_print", is_flag=True, help="Only print the link.")
-def open_pages(settings: Settings, as_json: bool, only_print: bool, **whose: Any) -> None:
-    """Prints a link whose button works once, within a minute. Whoever can read the data folder may do this, for
-    any developer.
-    """
-    made = run(_link, settings, *(whose[each] for each in ("developer", "organization", "operator")))
-    if as_json:
-        print_json(made)
-        return
+def _show_link(made: Found) -> None:
     say(made["url"])
-    if not only_print:
+    if not click.get_current_context().params["only_print"]:
         import webbrowser
 
         say(f"Its button works once, within {LINK_SECONDS} seconds.", err=True)
         webbrowser.open(made["url"])
 
 
-async def _link(settings: Settings, developer: str | None, organization: str | None, operator: bool) -> Found:
+@click.command("open", cls=Reaching, show=_show_link, params=[ORGANIZATION], example="svc open --var var --print")
+@click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
+@click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
+@click.option("--print", "only_print", is_flag=True, help="Only print the link.")
+async def open_pages(
+    access: Access, developer: str | None, organization: str | None, operator: bool, only_print: bool
+) -> Found:
+    """Prints a link whose button works once, within a minute. Whoever can read the data folder may do this, for
+    any developer.
+    """
     from svc.serving import browsable
 
-    async with reach(settings) as access:
-        status = await access.ask("GET", "/v1/admin/control/status")
-        if status["api"] is None or status["state"] != "serving":
-            raise NotReached(f"no server runs over {settings.var}; start it with `svc serve --var {settings.var}`")
-        if operator:
-            made = await access.create("operator-link")
-        else:
-            member = await access.member(developer, organization)
-            made = await access.create("link", **{each: member[each] for each in ("developer_id", "organization_id")})
-        return {"url": browsable(status["api"]) + made["path"], "expires_at": made["expires_at"]}
+    status = await access.ask("GET", "/v1/admin/control/status")
+    if status["api"] is None or status["state"] != "serving":
+        var = click.get_current_context().params["settings"].var
+        raise NotReached(f"no server runs over {var}; start it with `svc serve --var {var}`")
+    if operator:
+        made = await access.create("operator-link")
+    else:
+        member = await access.member(developer, organization)
+        made = await access.create("link", **{each: member[each] for each in ("developer_id", "organization_id")})
+    return {"url": browsable(status["api"]) + made["path"], "expires_at": made["expires_at"]}
