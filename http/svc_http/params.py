@@ -1,12 +1,13 @@
 """Requests and their parameters: how the description shows each, how it is read, and the 400 that names a wrong one."""
 
 import re
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, tzinfo
+from functools import cache
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Self, TypeVar, get_args
 from uuid import UUID
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import msgspec
 from quart import Request
@@ -181,6 +182,12 @@ def _text(value: object) -> str:
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------
+
+
+@cache
+def zone_names() -> Sequence[str]:
+    """Those that this machine knows."""
+    return sorted(filter(times.is_zone_name, available_timezones()))
 
 
 def zone_sent(name: str, text: str, lost_plus: str = " ") -> ZoneInfo:

@@ -6,7 +6,6 @@ from operator import attrgetter, itemgetter
 from pkgutil import get_data
 from types import FunctionType, NoneType, UnionType
 from typing import Any, get_args, get_type_hints
-from zoneinfo import available_timezones
 
 import jinja2
 import msgspec
@@ -15,10 +14,9 @@ from aggregates.judging.rubric import TriviaReason
 from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
-from aggregates.times import is_zone_name
 from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import ErrorBody
-from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
+from svc_http.params import YEARS, ByKey, BySecret, Call, Schema, zone_names
 from svc_http.routing import Plain, Route
 
 _REF = "#/components/schemas/{name}"
@@ -196,7 +194,7 @@ _TIMEZONE: Schema = {
     "title": "Timezone",
     "description": "The name of an IANA time zone; those that this machine knows.",
     "type": "string",
-    "enum": sorted(filter(is_zone_name, available_timezones())),
+    "enum": zone_names(),
 }
 _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}

@@ -27,22 +27,22 @@ STACKS: tuple[CostParts, ...] = ("model", "project")
 
 
 async def cost(call: BySignIn) -> Response:
-    window, asked = await period_of(call)
+    period = await period_of(call)
     by = one_of("by", call.query.get("by", TABS[0]), TABS)
     stack = one_of("stack", call.query.get("stack", STACKS[0]), STACKS)
-    zone, bars = call.own_zone, drawn(asked["period"], call.own_zone)
-    asked_of_cost = CostQuery(window, bars.unit, zone, stack, dearest=0), CostQuery(window, by, zone)
+    zone, bars = call.own_zone, drawn(period, call.own_zone)
+    asked_of_cost = CostQuery(period.window, bars.unit, zone, stack, dearest=0), CostQuery(period.window, by, zone)
     (in_time, told), lost = await call.read(
         lambda reader, scope: (
             costs(reader, scope, *asked_of_cost),
-            personal_throttle(reader, scope, window, REQUESTS_MAX),
+            personal_throttle(reader, scope, period.window, REQUESTS_MAX),
         )
     )
     series = _series(in_time)
     rows = cost_rows(in_time, bars, zone, series)
     return await call.show(
         "cost.html",
-        **asked,
+        period=period,
         by=by,
         stack=stack,
         tabs=TABS,

@@ -233,7 +233,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(fields)
     if word == "kind":
         one_of("kind", fields.get("kind", ""), get_args(Intent))
-    window, period = await period_of(call)
+    period = await period_of(call)
     row = found(await call.read(find, goal_id), _NOT_YOURS)
     link = link_of(carried(call.query, CARRIED), f"/goals/{goal_id}")
     try:
@@ -242,7 +242,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         if "HX-Request" in call.request.headers:  # which shows no answer that is an error
             return await call.show("say.html", link=link, row=row, wrong=error.message)
         raise
-    what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
+    what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, period.window)
     return await call.show(
         "say.html",
         link=link,
@@ -254,7 +254,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),
-        **period,
+        period=period,
     )
 
 

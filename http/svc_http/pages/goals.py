@@ -28,9 +28,9 @@ LinkTo = Callable[..., str]
 
 
 async def list_goals(call: BySignIn) -> Response:
-    window, period = await period_of(call)
-    found = await call.read(goals, wanted(call.query, window), *page_of_goals(call.query))
-    return await call.show("goals.html", **period, **shown_of(call.query, await _projects(call)), found=found)
+    period = await period_of(call)
+    found = await call.read(goals, wanted(call.query, period.window), *page_of_goals(call.query))
+    return await call.show("goals.html", period=period, **shown_of(call.query, await _projects(call)), found=found)
 
 
 async def find_goals(call: BySignIn, form: Form) -> Response:
@@ -49,10 +49,10 @@ async def found_goals(call: BySignIn) -> Response:
     if words is None:
         gone = "search-gone" if "search" in call.query else None
         return rendering.redirect(link_of(carried(call.query))(said=gone))
-    window, period = await period_of(call)
-    found = await found_with(call, wanted(call.query, window), words, FOUND_MAX, call.query.get("cursor"))
+    period = await period_of(call)
+    found = await found_with(call, wanted(call.query, period.window), words, FOUND_MAX, call.query.get("cursor"))
     shown = shown_of(call.query, await _projects(call))
-    return await call.show("goals.html", **period, **shown | {"found": found, "words": words})
+    return await call.show("goals.html", period=period, **shown | {"found": found, "words": words})
 
 
 async def _projects(call: BySignIn) -> dict[str, str]:

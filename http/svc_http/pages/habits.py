@@ -51,9 +51,9 @@ def _found(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> dict
 
 
 async def habits(call: BySignIn) -> Response:
-    window, period = await period_of(call)
-    shown = period | await call.read(_found, window, call.own_zone) | {"text": "", "grade": None}
-    return await call.show("reflection/habits.html", **shown)
+    period = await period_of(call)
+    found = await call.read(_found, period.window, call.own_zone)
+    return await call.show("reflection/habits.html", period=period, text="", grade=None, **found)
 
 
 def _by_week(name: BooleanName, weeks: Sequence[skill.HabitCounts]) -> Markup:

@@ -57,13 +57,13 @@ def _home(
 
 
 async def home(call: BySignIn) -> Response:
-    (_, asked), zone, now_us = await period_of(call), call.own_zone, call.service.now_us()
-    parts = drawn(asked["period"], zone)
-    spent, bars, found = await call.read(_home, asked["period"], parts, zone, now_us)
+    period, zone, now_us = await period_of(call), call.own_zone, call.service.now_us()
+    parts = drawn(period, zone)
+    spent, bars, found = await call.read(_home, period, parts, zone, now_us)
     rows = cost_rows(spent, parts, zone)
     return await call.show(
         "home.html",
-        **asked,
+        period=period,
         found=found,
         habit=next_habit(found["skill"].per_boolean, found["skill"].per_boolean_counts),
         drawn=parts,

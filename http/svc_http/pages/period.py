@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -67,10 +67,9 @@ class Drawn(NamedTuple):
         return f"Week of {label}" if self.unit == "week" else label
 
 
-async def period_of(call: ByKey, team: Sequence[Stay] = ()) -> tuple[Window, dict[str, Any]]:
-    """The time that was asked for, up to today; and what the page shows of it. Of a team it is whole weeks."""
-    found = await call.read(_period, team, call.query, call.own_zone, call.service.now_us())
-    return found.window, {"period": found}
+async def period_of(call: ByKey, team: Sequence[Stay] = ()) -> Period:
+    """The time that was asked for, up to today. Of a team it is whole weeks."""
+    return await call.read(_period, team, call.query, call.own_zone, call.service.now_us())
 
 
 def _period(reader: Reader, scope: Scope, team: Sequence[Stay], query: Query, zone: ZoneInfo, now_us: int) -> Period:

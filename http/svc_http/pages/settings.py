@@ -3,10 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
 from uuid import UUID
-from zoneinfo import available_timezones
 
 import msgspec
 from quart import Response
@@ -16,7 +14,7 @@ from aggregates.event import Scope, Unavailable
 from aggregates.people import acts
 from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, TeamMembership, forget_requests
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
-from aggregates.times import INSTANT_MAX_US, Window, is_zone_name
+from aggregates.times import INSTANT_MAX_US, Window
 from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import ROWS_MAX, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
@@ -25,7 +23,7 @@ from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, is_sent_again, own_address
 from svc_http.pages.signing import forget_cookie
 from svc_http.pages.words import AGENTS, LANGUAGES
-from svc_http.params import Call, one_of, zone_sent
+from svc_http.params import Call, one_of, zone_names, zone_sent
 from svc_http.records import Arrival
 from svc_http.routes.people import new_key
 
@@ -61,12 +59,6 @@ def stays(call: BySignIn) -> list[dict[str, Any]]:
     return found
 
 
-@cache
-def zones() -> Sequence[str]:
-    """To choose from: those that this machine knows."""
-    return sorted(filter(is_zone_name, available_timezones()))
-
-
 def _agents(arrivals: Sequence[Arrival]) -> list[tuple[str, str, list[str]]]:
     """Each agent, when it last sent anything, and what it sends; the last one first."""
     signals: defaultdict[str, list[Arrival]] = defaultdict(list)
@@ -93,7 +85,7 @@ async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | Non
         judges=judges,
         may_judge=next((source for source, *_ in known if source in AGENTS), None),
         refusals=came.of(developer_id)[1],
-        zones=zones(),
+        zones=zone_names(),
         wrong_zone=wrong_zone,
         keys=_own_keys(call),
         new_key=key,

@@ -31,14 +31,14 @@ async def team(call: BySignIn) -> Response:
     wanted, teams = call.query.get("team"), directory.teams_of(call.scope)
     chosen = next(iter(teams), None) if wanted is None else team_of(call, path_id(wanted, "team_id"))
     stays = () if chosen is None else records.stays_in(directory, chosen, EVER, call.own_zone)
-    window, asked = await period_of(call, stays)
-    times, before_told = _compared(window, asked["period"], call.own_zone)
+    period = await period_of(call, stays)
+    times, before_told = _compared(period, call.own_zone)
     organization = organization_of(call)
     members = [each for each in directory.all(records.Membership) if each.active and each.role == "owner"]
     owners = [directory.name_of(each.developer_id) for each in members if each.organization_id == organization.id]
     return await call.show(
         "organization/team.html",
-        **asked,
+        period=period,
         team=chosen,
         owners=owners,
         minimum=organization.team_minimum,
@@ -50,8 +50,9 @@ async def team(call: BySignIn) -> Response:
     )
 
 
-def _compared(window: Window, period: Period, zone: ZoneInfo) -> tuple[Sequence[Window], str | None]:
+def _compared(period: Period, zone: ZoneInfo) -> tuple[Sequence[Window], str | None]:
     """Beside the same weekdays of as many weeks before, and what these are called; None where nothing was there."""
+    window = period.window
     first, last = local_date(window.start_us, zone), local_date(window.end_us - 1, zone)
     back = timedelta(weeks=(last - first).days // 7 + 1)
     asked = Asked("range", first - back, last - back)
