@@ -36,7 +36,7 @@ def _named(clause: str) -> Iterator[str]:
     if places or _SAID["a check"].search(clause):
         lines = "&&".join(found[1] or found[0] for found in _found("a command", clause))
         scripts = (found[1] for found in _found("a script", clause))
-        names = [*scripts, *(name for line in lines.split("&&") for name in check_names(line.split()))]
+        names = [*scripts, *(name for line in lines.split("&&") if line for name in check_names(line.split()))]
         special = [next(filter(None, found.groups())) for found in _found("special", clause)]
         names = names or [_KIND_OF.get(each, each) for each in (*places, *special)]
         yield from names or [kind for kind in _PLAIN if kind in _SAID and _SAID[kind].search(clause)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from aggregates.event import Span
-from aggregates.reading.sentences import TYPED, VERBS, patterns
+from aggregates.reading.sentences import TYPED, VERBS, held, patterns
 
 Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
 """Patterns, each asked only of a text that holds one of its words."""
@@ -77,7 +77,8 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
 
 def thanks_for_something_else(own: str) -> bool:
     """Thanks for an explanation or for a try say nothing of the work."""
-    return _SAYS["for something else"].search(own[:_SAID_CHARS_MAX].lower()) is not None
+    text = own[:_SAID_CHARS_MAX].lower()
+    return held(text, "for something else") and _SAYS["for something else"].search(text) is not None
 
 
 def _works(line: str, works: Sayings) -> bool:

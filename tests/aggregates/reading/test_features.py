@@ -23,6 +23,7 @@ from aggregates.reading.prompt_text import _OPENS, pasted_lines, split_pasted
 from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import HELD, PHRASE_CUES, VOCABULARY, Cutter
+from aggregates.reading.statements import _SAYS
 from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.stages import DIGESTER
@@ -98,7 +99,7 @@ def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
     assert Cutter(pattern).cut(text) == [pattern.findall(text)]
 
 
-HELD_BY_PATTERN = [(each, HELD[name]) for some in (_OPENS, _SAID) for name, each in some.items() if name in HELD]
+HELD_BY_PATTERN = [(each, HELD[name]) for some in (_OPENS, _SAID, _SAYS) for name, each in some.items() if name in HELD]
 HELD_BY_PATTERN += [(_OPENS["asks to commit"], ("commit",)), (_OPENS["speaks of the agent's work"], ("you",))]
 
 
