@@ -26,7 +26,7 @@ from projections.facts.rows import (
     write_rows,
 )
 from projections.facts.telemetry import link_copies, newly_detailed, settle_duplicates
-from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array
+from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array, sql
 
 
 class Overtaken(Exception):
@@ -87,11 +87,7 @@ def apply(
             later.extend(rows)
         if rows.touched_turns:  # titles
             changed |= {fact.event.scope for fact in facts if isinstance(fact.event, DeveloperEvent)}
-        settled = (
-            "SELECT DISTINCT s.organization_id, s.developer_id FROM bookmark b "
-            "JOIN sub_sessions s ON s.settles_at_us > ? AND s.settles_at_us <= b.log_time_us"
-        )
-        return changed.union(Scope(*map(UUID, ids)) for ids in db.execute(settled, (before.log_time_us,)))
+        return changed.union(Scope(*map(UUID, ids)) for ids in db.execute(sql("settled_since"), (before.log_time_us,)))
 
 
 def derive_later(db: sqlite3.Connection, touched: Touched, digesters: Digesters, fetch: FetchEvents) -> None:
@@ -104,8 +100,7 @@ def derive_later(db: sqlite3.Connection, touched: Touched, digesters: Digesters,
 
 def next_due_us(db: sqlite3.Connection) -> int | None:
     """The earliest time at which an open sub-session settles if nothing more happens."""
-    query = "SELECT min(s.settles_at_us) FROM bookmark b JOIN sub_sessions s ON s.settles_at_us > b.log_time_us"
-    due_us: int | None = db.execute(query).fetchone()[0]
+    due_us: int | None = db.execute(sql("next_to_settle")).fetchone()[0]
     return due_us
 
 
@@ -173,11 +168,7 @@ def _derive(
     db: sqlite3.Connection, rows: Touched, position: int, broken: Broken, texts: PromptTexts, meter: Meter
 ) -> set[Scope]:
     changed, touched = set(), touched_from(db, rows)
-    query = (  # sessions whose claim has not been seen are left out
-        "SELECT s.organization_id, s.developer_id, s.agent_session_id FROM json_each(?) k "
-        "JOIN sessions s ON s.agent_session_id = k.value ORDER BY 1, 2, 3"
-    )
-    found = db.execute(query, (json_array(list(touched)),))
+    found = db.execute(sql("claimed_sessions"), (json_array(list(touched)),))
     owned = [row for row in found if row[2] in touched]  # SQLite ends a name at a NUL, and may find another session
     for ids, sessions in groupby(owned, key=itemgetter(0, 1)):
         scope = Scope(*map(UUID, ids))

@@ -21,7 +21,7 @@ from projections.prices import Spent
 from projections.reader import Reader, bound, sql, unpack
 from projections.sub_sessions.goals import Goal, shown
 from projections.sub_sessions.projects import Projects, projects_of
-from projections.sub_sessions.rows import SubSessionRow, select
+from projections.sub_sessions.rows import select
 
 GOALS_READ_MAX = 20_000  # so many goals are read, the newest first; of more no sum is told
 DEAREST_MAX = 5
@@ -103,9 +103,15 @@ def costs(reader: Reader, scope: Scope, *asked: CostQuery) -> list[Cost]:
     window, projects = asked[0].window, projects_of(reader, scope)
     rows = reader.db.execute(sql("spent_on_goals"), bound(scope, window, limit=GOALS_READ_MAX + 1)).fetchall()
     known = len(rows) <= GOALS_READ_MAX
-    goals = [(goal, _spent(goal.models)) for goal in map(_Goal._make, rows if known else ())]
+    goals = []
+    for goal in map(_Goal._make, rows if known else ()):
+        totals = enumerate(unpack(goal.models, list[ModelTotals]))  # it is counted with its first model
+        goals.append((goal, [(each.model, Spent.of_model(each, goals=int(number == 0))) for number, each in totals]))
+    priced = "{in_range} AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
+    dearest = [select(reader, scope, priced, window, limit=each.dearest) if each.dearest else () for each in asked]
     return [
-        _cost(goals, projects, each, known, shown(reader, _dearest(reader, scope, each), projects)) for each in asked
+        _cost(goals, projects, each, known, shown(reader, rows, projects))
+        for each, rows in zip(asked, dearest, strict=True)
     ]
 
 
@@ -162,12 +168,6 @@ def _keys(by: CostBy | CostParts, zone: ZoneInfo, projects: Projects) -> Callabl
             return lambda goal, _: start_of(goal.started_us // SLOT_US)
 
 
-def _spent(models: bytes) -> list[tuple[str | None, Spent]]:
-    """What a goal spent on each model; it is counted with the first."""
-    asked = enumerate(unpack(models, list[ModelTotals]))
-    return [(each.model, Spent.of_model(each, goals=int(number == 0))) for number, each in asked]
-
-
 def _by_cost(group: CostPart) -> Any:
     """The dearest first; those without any price last."""
     return -(group.known_cost_usd or 0), -(group.requests or 0), group.key or ""
@@ -176,9 +176,3 @@ def _by_cost(group: CostPart) -> Any:
 def _dearest_first(sums: Mapping[str | None, Spent], names: Mapping[str | None, str]) -> list[CostPart]:
     shown = [each.shown_as(CostPart, known=True, key=key, name=names.get(key, key)) for key, each in sums.items()]
     return sorted(shown, key=_by_cost)
-
-
-def _dearest(reader: Reader, scope: Scope, asked: CostQuery) -> Sequence[SubSessionRow]:
-    """As far as their requests have a price."""
-    where = "{in_range} AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    return select(reader, scope, where, asked.window, limit=asked.dearest) if asked.dearest else ()

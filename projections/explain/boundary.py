@@ -14,7 +14,7 @@ from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import Capture
 from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
 from projections.explain import evidence
-from projections.reader import bodies, unpack
+from projections.reader import bodies, sql, unpack
 
 KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the others
 _NAMED_MAX = 4
@@ -143,12 +143,8 @@ def _opening_evidence(
     if opened_by not in ("commit", "clear", "end") or before is None:
         return shown
     # The last report of it from the turn before to the first turn; else the first prompt.
-    query = (
-        "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
-        "ORDER BY at_us DESC, record_id DESC"
-    )
     what, span = f"the {opened_by} before it", (before.agent_session_id, before.started_us, turn.started_us)
-    for position, record_id, body in facts.reader.db.execute(query, span):
+    for position, record_id, body in facts.reader.db.execute(sql("reports_in_span"), span):
         seen = unpack(body, Observation)
         commits = seen.tool is not None and seen.tool.commit
         closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
