@@ -1,9 +1,8 @@
 """The one place that decides about people, teams and keys, and the directory that every request reads.
 
 The directory is folded from the log at the start and changed only after an append has returned, so a revoked key
-fails on the very next request. A failed append may have committed: the log is read on before the next decision. Where
-nodes share a log, each reads on before it decides, and a decision is refused, and made again, where another node has
-decided meanwhile.
+fails on the very next request. Before each decision the log is read on: a failed append may have committed, and other
+nodes may have decided. Where one does meanwhile, the decision is refused, and made again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -59,7 +58,6 @@ class Administration:
         self._store, self._journal, self._clock = store, journal, clock
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
-        self._doubtful = False  # whether the log may hold more than the directory
         self._turns = Turns(MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
@@ -67,18 +65,13 @@ class Administration:
         return await self._turns.take(partial(agreed, self._store, partial(self._carry_out, command, by)))
 
     async def _carry_out(self, command: PeopleAct, by: UUID | None) -> PeopleReply:
-        if self._doubtful or self._store.shared is not None:
-            await self.follow()
+        await self.follow()
         events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
         if not events:
             return reply
         fences = () if self._store.shared is None else (TopicsFence(TOPICS, self._position),)
-        try:
-            with fenced(*fences):
-                positions = await self._journal.append(events)
-        except StoreUnavailable:
-            self._doubtful = True
-            raise
+        with fenced(*fences):
+            positions = await self._journal.append(events)
         for position, new in zip(positions, events, strict=True):
             if position > self._position:  # who follows the log may have been here
                 self.directory.apply(new.stream_id, new.event)
@@ -92,4 +85,3 @@ class Administration:
             read = partial(self._store.read_topics, TOPICS, self._position, FOLLOW_EVENTS)
             people = await trio.to_thread.run_sync(read, limiter=READS)
             self._position = take_in(self.directory, people, self._position)
-        self._doubtful = False

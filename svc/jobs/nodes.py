@@ -65,13 +65,11 @@ class Following:
         async with trio.open_nursery() as nursery:
             broken = "somebody was forgotten elsewhere, and this node still holds more; it is tried again"
             nursery.start_soon(recur, self._let_go_of_the_forgotten, LEASE_RENEW_SECONDS, broken, RESTART_SECONDS_MAX)
-            while True:
-                await trio.to_thread.run_sync(self._shared.wait_for_news, FOLLOW_SECONDS, abandon_on_cancel=True)
-                try:
-                    await self._look()
-                except StoreUnavailable as error:
-                    log.warning("the shared log cannot be read; it is tried again", reason=str(error))
-                await trio.sleep(FOLLOW_PAUSE_SECONDS)
+            await recur(self._follow, FOLLOW_PAUSE_SECONDS, "the shared log cannot be read; it is tried again")
+
+    async def _follow(self) -> None:
+        await trio.to_thread.run_sync(self._shared.wait_for_news, FOLLOW_SECONDS, abandon_on_cancel=True)
+        await self._look()
 
     async def _look(self) -> None:
         """Take in what is new. Raises `StoreUnavailable`."""
