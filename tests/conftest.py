@@ -17,9 +17,9 @@ from tests.support.postgres import Postgres, shared_store_in
 # A Python that may keep no compiled modules compiles all of them, and every test, anew in each worker: 15 s of it.
 sys.dont_write_bytecode = False
 
-# A machine that others use as well may take any time for an example: how long one takes proves nothing. Fifty of each
-# in every run find what a hundred find in half as many runs; `make fuzz` goes deep.
-settings.register_profile("any-machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A machine that others use as well may take any time for an example: how long one takes proves nothing. Forty of each
+# in every run find what eighty find in half as many runs; `make fuzz` goes deep.
+settings.register_profile("any-machine", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
 # Whoever uses svc as the README says has these in the shell; a test means its own server and keys. A bundle of

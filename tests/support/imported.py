@@ -32,6 +32,12 @@ class Actor:
         self.events: list[Event] = []
         self._streams: dict[UUID, StreamState] = {}
 
+    def copy(self) -> "Actor":
+        """Another, who has taken the same."""
+        made = Actor(self._now_us, self._digester)
+        made.events, made._streams = self.events.copy(), self._streams.copy()
+        return made
+
     async def send(self, command: AnyCommand) -> Reply:
         context = Context(now_us=self._now_us, digester=self._digester, redaction=True)
         decision = decide(command, self._streams, context)

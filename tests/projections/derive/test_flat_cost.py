@@ -36,15 +36,10 @@ def many_goals(log: Log, number: int) -> None:
     log.records("s1", {"kind": "session_end", "source": "exit", "at_us": MONDAY + (number * 20 + 10) * SECOND})
 
 
-def many_sessions(log: Log, number: int) -> None:
-    session = f"session-{number}"
-    log.claim(session)
-    log.prompt(session, "Fix the crash in the parser please", MONDAY + number * 20 * SECOND, name=f"{number}")
-
-
 def files_of_their_own(log: Log, number: int) -> None:
-    many_sessions(log, number)
-    log.records(f"session-{number}", edit(MONDAY + (number * 20 + 1) * SECOND, path=f"src/{number}.py"))
+    session, at_us = f"session-{number}", MONDAY + number * 20 * SECOND
+    log.claim(session).prompt(session, "Fix the crash in the parser please", at_us, name=f"{number}")
+    log.records(session, edit(at_us + SECOND, path=f"src/{number}.py"))
 
 
 def copies(log: Log, number: int) -> None:
@@ -77,9 +72,7 @@ def costs(tell: Callable[[Log, int], None], *places: int) -> Iterator[int]:
         tell(log, number)
 
 
-@pytest.mark.parametrize(
-    "tell", [one_goal, many_goals, many_sessions, files_of_their_own, after_a_boundary_of_ones_own]
-)
+@pytest.mark.parametrize("tell", [one_goal, many_goals, files_of_their_own, after_a_boundary_of_ones_own])
 def test_an_event_costs_as_much_after_many_turns_as_after_some(tell: Callable[[Log, int], None]) -> None:
     """Each place is fifty turns into an arc. From twice the turns of one sub-session on, the tail is as long as it
     gets."""

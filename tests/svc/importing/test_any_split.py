@@ -322,7 +322,7 @@ def check(agent: str, plan: Plan) -> None:
 
 @each_of(WAYS)
 def test_what_is_told_in_pieces_counts_as_what_is_told_whole(agent: str, live: bool) -> None:
-    @settings(max_examples=int(SPLITS or 8), derandomize=SPLITS is None, phases=PHASES)
+    @settings(max_examples=int(SPLITS or 6), derandomize=SPLITS is None, phases=PHASES)
     @given(plan=plans(agent, live))
     def holds(plan: Plan) -> None:
         check(agent, plan)
