@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggregates import times
 from aggregates.times import Dates, Pair, Period, Window, iso, parse_instant
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of
 
 _NOON_US = 1_785_585_600_000_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -76,22 +76,7 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
     assert times.local_date(start_us - 1, ZoneInfo(zone)) < day
 
 
-@table(
-    ("told", "edges"),
-    {
-        "midnight is skipped": ("Africa/Cairo daily 2026-04-24T10:00:00Z", "04-21T22 04-22T22 04-23T22 04-24T21"),
-        "skipped in a month": ("America/Sao_Paulo monthly 2018-11-30T12:00:00Z", "09-01T03 10-01T03 11-01T03 12-01T02"),
-        "days": ("UTC daily 2026-08-01T00:00:00Z", "07-30T00 07-31T00 08-01T00 08-02T00"),
-        "the end of a week": ("UTC weekly 2026-08-02T23:59:59Z", "07-13T00 07-20T00 07-27T00 08-03T00"),
-        "the start of a week": ("UTC weekly 2026-08-03T00:00:00Z", "07-20T00 07-27T00 08-03T00 08-10T00"),
-        "months of a year's end": ("UTC monthly 2026-01-31T10:00:00Z", "11-01T00 12-01T00 01-01T00 02-01T00"),
-        "a day of 23 hours": ("Europe/Berlin daily 2026-03-29T12:00:00Z", "03-26T23 03-27T23 03-28T23 03-29T22"),
-        "after 25 hours": ("Europe/Berlin weekly 2026-10-26T12:00:00Z", "10-11T22 10-18T22 10-25T23 11-01T23"),
-        "a day of 25 hours": ("America/New_York daily 2026-11-01T23:30:00Z", "10-30T04 10-31T04 11-01T04 11-02T05"),
-        "over a spring": ("America/New_York monthly 2026-03-31T23:30:00Z", "01-01T05 02-01T05 03-01T05 04-01T04"),
-        "30 min": ("Australia/Lord_Howe daily 2026-10-04T03:00:00Z", "10-01T13:30 10-02T13:30 10-03T13:30 10-04T13"),
-    },
-)
+@beside()
 def test_windows_follow_the_local_calendar(told: str, edges: str) -> None:
     """Three windows, oldest first, each ending where the next begins, the last one holding now."""
     zone, name, now = told.split()

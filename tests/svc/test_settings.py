@@ -12,6 +12,7 @@ from svc.process import typed
 from svc.serving import Initialized
 from svc.settings import CONFIG_FILE, Settings, SettingsError, listening_address, load_settings, unknown_variables
 from tests.support.basics import ANA, BEN
+from tests.support.tables import beside
 
 
 @pytest.fixture(autouse=True)
@@ -29,23 +30,7 @@ def test_a_later_source_wins(config: Path) -> None:
     assert (settings.log_level, settings.capture_prompts) == (Settings().log_level, False)
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ({"intake": "4318"}, "HOST:PORT"),
-        ({"api": "127.0.0.1:99999"}, "HOST:PORT"),
-        ({"tls_key": "key.pem"}, "belong together"),
-        ({"log_level": "loud"}, "log_level"),
-        ({"archive_read_files_max": "-1"}, "archive_read_files_max cannot be used: expected `int` >= 0"),
-        ({"archive_read_bytes_max": "much"}, "archive_read_bytes_max"),
-        ({"capture_prompts": "perhaps"}, "capture_prompts"),
-        ({"llm_model": "m"}, "belong together"),
-        ({"oidc_client_id": "c"}, "belong together"),
-        ('intak = "127.0.0.1:1"', r"svc\.toml: there is no setting 'intak'; did you mean intake\?"),
-        ("intake = 5", r"svc\.toml: intake cannot be used: expected `str`, got `int`$"),
-        ("var = ", r"svc\.toml"),
-    ],
-)
+@beside("flags", "said")
 def test_a_wrong_setting_is_named(config: Path, flags: dict[str, str] | str, said: str) -> None:
     """A text stands in the file; a misspelt setting must not be silently without effect."""
     if isinstance(flags, str):

@@ -24,7 +24,7 @@ from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
 from tests.support.stages import HOUR, MINUTE, SECOND, SPAN, prompt, response, turn, turn_at, worked
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -77,20 +77,7 @@ def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, after_co
     assert topic_shift(arc, later, model, after_commit=True).shift is after_commit
 
 
-@each_of(
-    [
-        (0, 0, False, 0.5),
-        (1_000, 0, True, 0.731),
-        (-1_000, 0, False, 0.731),
-        (1_500, 0, True, 0.818),
-        (8_000, 0, True, 1.0),
-        (-10_000_000, 0, False, 1.0),
-        (10_000_000, 0, True, 1.0),
-        (1, -1_386, True, 0.2),
-        (0, -1_386, False, 0.8),
-        (1_386, -1_386, True, 0.5),
-    ]
-)
+@beside()
 def test_sureness_is_the_chance_of_what_is_said(logit: int, even: int, shift: bool, sure: float) -> None:
     """Where the cut lies at a chance of .2, a gap that is taken for a boundary may well be none."""
     verdict = verdict_of(logit, model=BoundaryModel(0, {}, even))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from aggregates.judging.rubric import TriviaReason, countable, substance
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import turn
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 ASKED = "What does this module do?"
 
@@ -17,20 +17,7 @@ def worked(text: str | None = ASKED, *, answer: str | None = "Here it is.", **wo
     return replace(turn(text, answer=answer), work=Work(observed=True, **work))
 
 
-@table(
-    ("text", "counts"),
-    {
-        "nine characters only navigate": ("Why is so", False),
-        "ten characters count": ("Why is so?", True),
-        "three CJK characters are worth nine": ("수정해", False),
-        "four CJK characters are worth twelve": ("수정해줘", True),
-        "a slash command navigates": ("/help the parser", False),
-        "a prompt after a slash command counts": ("/deep find out why it fails", True),
-        "shell pass-through navigates": ("!ls -la src/aggregates", False),
-        "a bare acknowledgement navigates": ("yes please do", False),
-        "a prompt whose text was not captured counts": (None, True),
-    },
-)
+@beside()
 def test_which_turns_count(text: str | None, counts: bool) -> None:
     assert countable(turn(text)) is counts
 

@@ -15,7 +15,7 @@ from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, expected_score, said_rubric
 from aggregates.scores.prompt_grade import grade_text
 from tests.support.stages import DIGESTER, turn
-from tests.support.tables import each_of, lines_of
+from tests.support.tables import beside, each_of, lines_of
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
 WORDS = (
@@ -49,18 +49,7 @@ def test_the_judge_abstains_where_its_signals_do_not_hold() -> None:
     assert judge("[Image #5]") == Rubric("unclassified")
 
 
-@each_of(
-    [
-        ("How does the cache work?", "question"),
-        ("Why does the upload to /api/files time out for large files?", "investigation"),
-        ("Review the changes in this branch", "review"),
-        ("Write a plan for moving the catalog service to gRPC, no code yet", "plan"),
-        ("Rename getUsr to getUser in src/user.ts", "small_change"),
-        ("It still doesn't work, I get the same error", "bug_fix"),
-        ("Add support for signing in with a passkey", "feature"),
-        ("Extract the duplicated validation logic into a shared helper class", "refactor"),
-    ]
-)
+@beside()
 def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -> None:
     """Close to prompts it was trained on, some the same: this guards the wiring, and is no measure of the judge."""
     assert judge(text).intent == intent

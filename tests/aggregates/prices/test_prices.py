@@ -15,7 +15,7 @@ from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 BEFORE_US, AFTER_US = parse_instant(CHANGE) - 1, parse_instant(CHANGE)
 UNDETERMINED: dict[str, Any] = {"model": {"status": "ambiguous"}, "list_rates": []}
@@ -182,30 +182,7 @@ TERMS = PriceBook(
 )
 
 
-@table(
-    ("model", "terms", "more", "dollars", "kind"),
-    {
-        "as usual": ("claude-opus-4-8", None, {}, 1, "estimate"),
-        "fast": ("claude-opus-4-8", "speed=fast", {}, 2, "estimate"),
-        "fast, of another model": ("claude-opus-4-6", "speed=fast", {}, 6, "estimate"),
-        "fast, by the name": ("claude-opus-4-6-fast", None, {}, 6, "estimate"),
-        "fast, by the name and by a term": ("Claude-Opus-4-6-Fast", "speed=fast", {}, 6, "estimate"),
-        "fast, of a model without a known factor": ("claude-haiku-4-5", "speed=fast", {}, 1, "lower_bound"),
-        "in a region": ("claude-opus-4-8", "inference_geo=us", {}, 1.1, "estimate"),
-        "in a region, no dearer": ("claude-haiku-4-5", "inference_geo=us", {}, 1, "estimate"),
-        "in a batch": ("claude-haiku-4-5", "service_tier=batch", {}, 0.5, "estimate"),
-        "several": ("claude-opus-4-8", "speed=fast service_tier=batch inference_geo=us", {}, 1.1, "estimate"),
-        "a priority": ("gpt-5.5", "service_tier=priority", {}, 2.5, "estimate"),
-        "a priority by its newer name": ("gpt-5.5", "service_tier=fast", {}, 2.5, "estimate"),
-        "flex": ("gpt-5.5", "service_tier=flex", {}, 0.5, "estimate"),
-        "a tier that nobody knows": ("gpt-5.5", "service_tier=gold", {}, 1, "lower_bound"),
-        "a discount that nobody knows": ("glm-4.6", "service_tier=flex", {}, 1, "upper_bound"),
-        "searches": ("claude-opus-4-8", None, {"web_searches": 20}, 1.2, "estimate"),
-        "fast searches cost the same": ("claude-opus-4-8", "speed=fast", {"web_searches": 5}, 2.05, "estimate"),
-        "searches without a rate": ("glm-4.6", None, {"web_searches": 1}, 1, "lower_bound"),
-        "no search": ("glm-4.6", None, {"web_searches": 0}, 1, "estimate"),
-    },
-)
+@beside()
 def test_terms_and_searches_are_billed(
     model: str, terms: str | None, more: dict[str, int], dollars: float, kind: str
 ) -> None:
@@ -246,19 +223,7 @@ def answered(**content: Any) -> PromptAnswered:
     return event
 
 
-@table(
-    ("dollars", "nano"),
-    {
-        "a cost that was not reported is none": (None, None),
-        "a cost of nothing is one": (0.0, 0),
-        "a quarter of a dollar": (0.25, 250_000_000),
-        "a cost that no binary fraction holds": (0.29, 290_000_000),
-        "1.4 is 1": (1.4e-9, 1),
-        "1.6 is 2": (1.6e-9, 2),
-        "2.5 is 2": (2.5e-9, 2),
-        "3.5 is 4": (3.5e-9, 4),
-    },
-)
+@beside()
 def test_a_reported_cost_is_kept_in_nano_dollars(dollars: float | None, nano: int | None) -> None:
     assert answered(cost_usd=dollars, output_tokens=1).cost_usd_nano == nano
 

@@ -27,7 +27,7 @@ from aggregates.reading.statements import _SAYS
 from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.stages import DIGESTER
-from tests.support.tables import each_of
+from tests.support.tables import beside
 
 RUBRIC = Path(verdicts.__file__).with_name("rubric.json")
 PIECES = st.sampled_from(
@@ -119,18 +119,7 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first", "findable"}
 
 
-@each_of(
-    [
-        ("Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON.", "src/parser.py:12"),
-        ("when installing, add `source ~/.zshrc` before it", "`source ~/.zshrc`"),
-        ("it makes tar.gz files of /external-tap, I want that done for me", "/external-tap"),
-        ("the squash in GitHub keeps trailers, [Y/n] on stdout/stderr", None),
-        ("split add_row with t.Run() in tests/unit", "tests/unit"),
-        ("Here's a secret: [REDACTED:token] haha", None),
-        ("I liked the JWT", None),
-        ("/commit all of it", None),
-    ]
-)
+@beside()
 def test_what_can_be_found_is_no_product_no_secret_and_no_word_in_capitals(text: str, most: str | None) -> None:
     """A reference is said surely, and quoted, only where one stands."""
     place = best_reference(text)

@@ -12,7 +12,7 @@ from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import TOKENS_MAX
 from aggregates.reading.statements import said_of_the_work, stated_failure
 from tests.support.stages import DIGESTER
-from tests.support.tables import each_of, lines_of
+from tests.support.tables import beside, each_of, lines_of
 
 ANY_TEXT = st.text(st.characters(), max_size=400)
 
@@ -48,25 +48,7 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
     assert reading.characters == len(text)
 
 
-@each_of(
-    [
-        ("修复吧", "short"),
-        ("/compact", "command"),
-        ("/clear", "command"),
-        ("/src/main.py is wrong, fix the import", None),
-        ("!git status", "shell"),
-        ("!!! read this first:\nthe build of the parser is red since Monday", None),
-        ("yes, go ahead", "acknowledgement"),
-        ("yes, and rename the class to Order", None),
-        ("<command-name>/clear</command-name>", "command"),
-        ("ok, but why is the build red?", None),
-        ("yeah that would be great", "acknowledgement"),
-        ("yes, that was it", "acknowledgement"),
-        ("Great. I'll see if these end up in the log.", "acknowledgement"),
-        ("I'll do the testing.", "acknowledgement"),
-        ("yes, that would break the build, keep the lock", None),
-    ]
-)
+@beside()
 def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> None:
     """Under ten characters, commands, shell pass-through, bare acknowledgements."""
     assert read_prompt(text, DIGESTER).navigational == why
@@ -125,21 +107,7 @@ def test_reactions_to_the_work_before_are_told_apart(
     assert said == (accepts, corrects, fails, undoes)
 
 
-@each_of(
-    [
-        ("The importer has started now and is running.", True),
-        ("I put it on the test machine, seems to be working fine. Next: the icons", True),
-        ("Merged. Go on with the next step", True),
-        ("It works, but the icon is wrong", False),
-        ("It is not working", False),
-        ("does it work now?", False),
-        ("make sure it works", False),
-        ("if it works, push it", False),
-        ("the job is running out of memory", False),
-        ("get the server running", False),
-        ("I merged main into it", False),
-    ]
-)
+@beside()
 def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bool) -> None:
     """No question, no doubt, no order, and no "but" after it."""
     reading = read_prompt(text, DIGESTER)
@@ -147,22 +115,7 @@ def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bo
     assert reading.accepts is says
 
 
-@each_of(
-    [
-        ("commit this", True),
-        ("Great, now push and open a PR", True),
-        ("please merge it", True),
-        ("/rebase main", False),
-        ("rebase onto main", False),
-        ("merge main into this branch", False),
-        ("fix the merge conflicts", False),
-        ("how do I commit all of this?", False),
-        ("did you push it?", False),
-        ("create a PR description", False),
-        ("don't commit yet", False),
-        ("look at the last commit", False),
-    ]
-)
+@beside()
 def test_to_ask_for_a_commit_or_a_merge_is_told_from_what_names_one(text: str, asks: bool) -> None:
     """A question how to, a noun, and what brings others' work in are none."""
     assert read_prompt(text, DIGESTER).shows("asks to commit or merge") is asks

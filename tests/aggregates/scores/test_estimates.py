@@ -27,7 +27,7 @@ from aggregates.reading.verdicts import (
 from aggregates.reading.verdicts import given as given_class
 from aggregates.scores.grades import Estimate, estimate, spread, whole_counts
 from aggregates.scores.prompt_grade import grade_text
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 
 def chances(classes: Mapping[Intent, float], booleans: Mapping[BooleanName, float] | float = 0.5) -> Chances:
@@ -49,18 +49,7 @@ def test_a_score_is_the_mean_over_classes_of_the_mean_over_their_booleans() -> N
     assert (spreads.variance, spreads.letters) == (1250, (0.25, 0, 0.5, 0, 0, 0, 0, 0, 0, 0.25))
 
 
-@table(
-    ("goal", "context", "expected"),
-    {
-        "one step where it alone holds enough": (0.95, 0.95, (95, 100, 100)),
-        "of equal ones the lower": (0.2763, 0.7237, (50, 0, 50)),
-        "all of them": (0.5, 0.5, (50, 0, 100)),
-        "the shortest": (0.7, 0.9, (80, 50, 100)),
-        "what somebody said is drawn with .9, and scored as 1": (1.0, 0.8, (90, 50, 100)),
-        "with .9 and no less": (1.0, 0.89, (94.5, 100, 100)),
-        "what somebody denied is drawn with .1": (0.0, 0.5, (25, 0, 50)),
-    },
-)
+@beside()
 def test_the_interval_is_the_shortest_that_holds_four_fifths(
     goal: float, context: float, expected: tuple[float, float, float]
 ) -> None:
@@ -154,21 +143,7 @@ def test_a_chance_in_words() -> None:
     assert [in_words(*each) for each in asked] == said
 
 
-@table(
-    ("text", "goal", "scope"),
-    {
-        "better": ("make it better", False, None),
-        "whatever the verb": ("refactor the UI to be cleaner and more modern", False, False),
-        "of a thing": ("make the login page nicer please", False, None),
-        "improve": ("improve the settings dialog", False, None),
-        "faster": ("make the search faster", False, None),
-        "by a figure": ("make the search 2x faster, or answer in 200 ms", True, None),
-        "all of it": ("polish all of it", False, False),
-        "the whole code base": ("add type hints to the whole code base", None, False),
-        "an outcome": ("make the login page return 404 for unknown users", True, None),
-        "a file": ("make src/app/login.py nicer", False, True),
-    },
-)
+@beside()
 def test_a_wish_for_better_has_no_goal_and_everything_is_no_scope(
     text: str, goal: bool | None, scope: bool | None
 ) -> None:

@@ -10,7 +10,7 @@ from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, corrected, had_friction, pays, times_at_once
 from tests.support.stages import turn
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 
 AT_ONCE = [
     # turns as (session, start, end), how often a second session became active beside another
@@ -98,18 +98,7 @@ def of(with_goals: int, with_reached: int, without_goals: int, without_reached: 
     return next(each for each in pays(rows) if each.boolean == "verification_requested")
 
 
-@each_of(
-    [
-        ((0, 0, 0, 0), "too_few"),
-        ((10, 10, 9, 0), "too_few"),
-        ((40, 40, 4, 0), "too_few"),
-        ((10, 10, 10, 8), "nothing"),
-        ((12, 12, 12, 6), "nothing"),
-        ((60, 57, 60, 20), "more"),
-        ((60, 20, 60, 57), "less"),
-        ((200, 150, 200, 150), "nothing"),
-    ]
-)
+@beside()
 def test_a_difference_is_told_where_there_is_one(counts: tuple[int, int, int, int], tells: str) -> None:
     assert of(*counts).tells == tells
 

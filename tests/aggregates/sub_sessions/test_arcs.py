@@ -19,7 +19,7 @@ from aggregates.sub_sessions.arcs import (
 )
 from aggregates.turns.turn import Turn
 from tests.support.stages import DAY, HOUR, MINUTE, arc_of, judged, prompt, response, turn_at, uuid, worked
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 TASK = ("names a new task", "asks like a first prompt")
 MORE_THAN_TASK = (*TASK, "names a step", "wants or reports something")
@@ -69,48 +69,7 @@ def shape(arc: Arc) -> str:
     return f"{arc.opened_by}:{turns}{closed}{said}{''.join(f'={judge}' for judge in judges)}"
 
 
-@table(
-    ("told", "arcs"),
-    {
-        "no turn, no arc": ("", ""),
-        "one turn, one arc that is open": ("0:goal", "start:0"),
-        "a turn that goes on": ("0:goal 9:goes-on", "start:0,9"),
-        "idle time is no boundary": ("0:goal 3000:goes-on", "start:0,3000"),
-        "a clear": ("0:goal 9:goes-on/clear", "start:0!clear@9 clear:9"),
-        "an end": ("0:goal 9:goes-on/end", "start:0!end@9 end:9"),
-        "a start within is none": ("0:goal 9:goes-on/start", "start:0,9"),
-        "a topic shift": ("0:goal 9:new", "start:0!topic@9 topic:9=embedded"),
-        "a doubtful turn goes on": ("0:goal 9:doubtful", "start:0,9"),
-        "another topic after a commit": ("0:goal~CM 9:rather-new", "start:0!commit@9 commit:9=embedded"),
-        "a turn that goes on after a commit": ("0:goal~CM 9:goes-on", "start:0,9"),
-        "thanks after a commit": ("0:goal~CM 9:thanks", "start:0,9"),
-        "an unseen prompt after a commit": ("0:goal~CM 9:unseen", "start:0,9"),
-        "a surely other topic after a commit": ("0:goal~CM 9:new", "start:0!commit@9 commit:9=embedded"),
-        "an end after a commit": ("0:goal~CM 9:doubtful/end", "start:0!end@9 end:9"),
-        "a commit of what nobody changed": ("0:goal~M 9:doubtful", "start:0,9"),
-        "a change uncommitted": ("0:goal~C 9:doubtful", "start:0,9"),
-        "a change, and then its commit": ("0:goal~C 1:goes-on~M 9:doubtful", "start:0,1!commit@9 commit:9=embedded"),
-        "a commit before the last turn is past": ("0:goal~CM 1:goes-on 9:doubtful", "start:0,1,9"),
-        "a change before counts not": ("0:goal~CM 1:doubtful~M+8 9:doubtful", "start:0!commit@1 commit:1,9=embedded"),
-        "an end that nothing follows": ("0:goal!end@3", "start:0!end@3"),
-        "closed when the clear was seen": ("0:goal!clear@3 9:goes-on/clear", "start:0!clear@3 clear:9"),
-        "closed after its last turn": ("0:goal 1:goes-on!end@3", "start:0,1!end@3"),
-        "closed by an end before the clear": ("0:goal!end@3 9:goes-on/clear", "start:0!end@3 clear:9"),
-        "a text model parts": ("0:goal 9:goes-on=yes", "start:0!topic@9 topic:9=model:m"),
-        "a text model joins": ("0:goal 9:new=no", "start:0,9=model:m"),
-        "a text model parts at a commit": ("0:goal~CM 9:goes-on=yes", "start:0!commit@9 commit:9=model:m"),
-        "a text model joins over a commit": ("0:goal~CM 9:doubtful=no", "start:0,9=model:m"),
-        "a text model said nothing": ("0:goal 9:new=nothing", "start:0!topic@9 topic:9=embedded"),
-        "a text model was asked of another gap": ("0:goal 9:new=no5", "start:0!topic@9 topic:9=embedded"),
-        "an embedded no is not kept": ("0:goal 9:goes-on=yes5", "start:0,9"),
-        "a turn that cannot shift stays": ("0:goal 9:thanks=yes", "start:0,9"),
-        "a person parts": ("0:goal 9:goes-on=no^yes", "start:0!person@9 person:9^yes"),
-        "a person parts at an end as well": ("0:goal 9:goes-on/end=no^yes", "start:0!person@9 person:9^yes"),
-        "that there is no boundary is told to the merge": ("0:goal 9:new^no", "start:0!topic@9 topic:9^no=embedded"),
-        "no boundary where there is none": ("0:goal 9:goes-on^no", "start:0,9"),
-        "no boundary before the first turn is told to the merge": ("0:goal^no 9:goes-on", "start:0,9^no"),
-    },
-)
+@beside()
 def test_a_session_is_cut_at_its_boundaries(told: str, arcs: str) -> None:
     """At a clear, an end, a topic shift, or a commit of own changes that the next turn does not continue.
 
@@ -171,18 +130,7 @@ def test_an_arc_settles_at_its_boundary_or_after_thirty_quiet_minutes(closed: di
     assert arc_of(last_activity_us=HOUR, **closed).settles_at_us == settles_us
 
 
-@table(
-    ("told", "unsure"),
-    {
-        "near even odds": ("0:goal 9:doubtful", True),
-        "another topic": ("0:goal 9:rather-new", True),
-        "another topic, likelier": ("0:goal 9:new", True),
-        "the same topic, rather surely": ("0:goal 9:rather-on", False),
-        "the same topic, surely": ("0:goal 9:goes-on", False),
-        "a commit makes it unsure": ("0:goal~CM 9:rather-on", True),
-        "a turn that cannot shift": ("0:goal 9:thanks", False),
-    },
-)
+@beside()
 def test_a_gap_is_unsure_between_the_bounds(told: str, unsure: bool) -> None:
     """What a commit adds is part of its chance."""
     turns = turns_of(told)

@@ -22,7 +22,7 @@ from aggregates.turns.turn import Turn, Work
 from tests.support.basics import named
 from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
 from tests.support.stages import judged as answered
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 ASKED = prompt("no own words", words="a")
 """A prompt that the embedded judge cannot class: here a text model is answered for it."""
@@ -60,28 +60,7 @@ READ = {name: read_prompt(text, DIGESTER) for name, text in TEXTS.items()}
 SAID: dict[str, PromptReading | None] = {"asked": ASKED, "thanks": THANKS, "unseen": None, **READ}
 
 
-@table(
-    ("prompts", "intent", "goal"),
-    {
-        "no classified prompt": ("asked", None, 0),
-        "the one prompt": ("asked:bug_fix", "bug_fix", 0),
-        "the first classified prompt": ("asked asked:bug_fix", "bug_fix", 1),
-        "of two changes the first": ("asked:bug_fix asked:feature", "bug_fix", 0),
-        "a question, then a change": ("asked:question asked:feature", "feature", 1),
-        "two that are no change, then a change": ("asked:investigation asked:question asked:refactor", "refactor", 2),
-        "a question, then two changes": ("asked:question asked:small_change asked:feature", "small_change", 1),
-        "a question, then no change": ("asked:question asked:review", "question", 0),
-        "a plan is no change": ("asked:question asked:plan", "question", 0),
-        "a review stays one": ("asked:review asked:feature", "review", 0),
-        "a plan stays one": ("asked:plan asked:feature", "plan", 0),
-        "the first prompt that was captured and does more": ("unseen thanks asked", None, 2),
-        "no prompt that does anything": ("unseen thanks", None, None),
-        "not a change that leans on it": ("clear:question leaning:feature", "feature", 0),
-        "not a request for a commit": ("commits:small_change clear:question", "small_change", 1),
-        "the command, not the text in its place": ("command expanded:review", "review", 0),
-        "rather a prompt that leans than such a text": ("command expanded:review leaning", "review", 2),
-    },
-)
+@beside()
 def test_the_intent_is_that_of_the_first_prompt_or_of_the_first_change_after_a_question(
     prompts: str, intent: Intent | None, goal: int | None
 ) -> None:

@@ -19,7 +19,7 @@ from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, claude, log, logs, span, taken, traces
-from tests.support.tables import each_of, lines_of
+from tests.support.tables import beside, each_of, lines_of
 from tests.support.transcripts import call, raw, result, said, user
 
 
@@ -141,19 +141,7 @@ def test_the_records_of_one_event_have_ids_of_their_own() -> None:
     assert len({record.record_id for record in found.records}) == 2
 
 
-@each_of(
-    [
-        ("Bash", {"command": "pytest -q && git commit -m x", "description": "Test"}),
-        ("Bash", {"command": "sleep 9", "run_in_background": True}),
-        ("Edit", {"file_path": "/src/a.py", "old_string": "a\nb\nc", "new_string": "a\nB\nB2\nc"}),
-        ("MultiEdit", {"file_path": "/a", "edits": [{"old_string": "x", "new_string": ""}, {"new_string": "y\nz"}]}),
-        ("Write", {"file_path": "/src/b.py", "content": "1\n2\n3\n"}),
-        ("NotebookEdit", {"notebook_path": "/n.ipynb", "new_source": "a\nb"}),
-        ("Read", {"file_path": "/src/a.py", "limit": 10}),
-        ("Grep", {"pattern": "x"}),
-        ("mcp__linear__create_issue", {"title": "t"}),
-    ]
-)
+@beside()
 def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments: dict[str, Any]) -> None:
     """The same path, command, digest of the input, lines and outcome."""
     attributes = {"tool_name": tool, "tool_use_id": "t1", "success": "true", "tool_input": json.dumps(arguments)}

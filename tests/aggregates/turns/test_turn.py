@@ -11,7 +11,7 @@ from aggregates.records.record import Record, RecordKind
 from aggregates.turns.turn import CapturedResponse, ModelUsage, Observation, Turn, Work, observe, sum_work
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, DIGESTER, MINUTE, answer, capture, prompt, response, seen, tool, uuid
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 NUMBERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd_nano")
 
@@ -47,24 +47,7 @@ def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(
     assert given.answered_us(5 * MINUTE) == answered_us
 
 
-@table(
-    ("told", "last", "answered"),
-    {
-        "the prompt alone": ("", 1, False),
-        "the last report, an answered request": ("tool@4 request@3", 4, True),
-        "a report from before the prompt": ("tool@0", 1, False),
-        "a session's start is no activity": ("session_start@4", 1, False),
-        "nor is its end": ("session_end@4", 1, False),
-        "nor a counter of lines": ("lines@4", 1, False),
-        "a captured response": ("answer@5", 5, True),
-        "a captured response after the last report": ("tool@4 answer@5", 5, True),
-        "a report after the captured response": ("tool@6 answer@5", 6, True),
-        "counted from the prompt that was answered": ("took@1", 3, True),
-        "a reported response": ("response@4", 4, True),
-        "a sub-agent's request alone": ("~request@4", 4, False),
-        "an error and a tool call": ("error@3 tool@4", 4, False),
-    },
-)
+@beside()
 def test_a_turn_is_active_until_its_last_report_or_answer(told: str, last: int, answered: bool) -> None:
     """Answered it is by a response or a request; the agent's log told the prompt a minute before the plugin did."""
     words = [(what, int(minute)) for what, _, minute in (each.partition("@") for each in told.split())]
@@ -291,27 +274,7 @@ def observed(kind: RecordKind = "tool", words: Words = TEXT, **told: Any) -> Obs
     return observe(Record(record_id="r", at_us=1, kind=kind, **told), words, DIGESTER)
 
 
-@table(
-    ("name", "command", "read"),
-    {
-        "an edit": ("Edit", None, "edit, changes"),
-        "a write is an edit": ("Write", None, "edit, changes"),
-        "a read": ("Read", None, "read"),
-        "a read, whatever is told as a command": ("Read", "rm -r src", "read"),
-        "a search": ("Grep", None, "read"),
-        "a listing": ("LS", None, "read"),
-        "another tool": ("Task", None, "other"),
-        "another tool is no shell": ("Task", "git commit -m x", "other"),
-        "a tool without a name": (None, None, "other"),
-        "a shell call whose command was not observed": ("Bash", None, "shell, changes"),
-        "a shell call that lists": ("Bash", "ls src", "shell"),
-        "a shell call that deletes": ("Bash", "rm -r src", "shell, changes"),
-        "a test run": ("Bash", "pytest -q", "shell, check"),
-        "a commit": ("Bash", "git commit -m x", "shell, changes, commit"),
-        "a pull request": ("Bash", "gh pr create", "shell, changes, pull_request"),
-        "a revert": ("Bash", "git revert HEAD", "shell, changes, revert"),
-    },
-)
+@beside()
 def test_what_a_call_does_is_read_from_its_tool_else_from_its_command(
     name: str | None, command: str | None, read: str
 ) -> None:

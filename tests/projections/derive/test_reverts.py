@@ -8,27 +8,14 @@ from aggregates.turns.turn import covered, path_parts
 from projections.derive.sub_session_rows import Detail
 from projections.reader import unpack
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, project, request, shell
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 ASK = "Make src/parser.py return an empty list for an empty file, and run the tests."
 OTHER = "Put the changelog in order."
 DIGESTER = Digester(b"names")
 
 
-@table(
-    ("named", "file", "holds"),
-    {
-        "from the folder's top": ("src/parser.py", "/home/ana/app/src/parser.py", True),
-        "from the file's folder": ("parser.py", "/home/ana/app/src/parser.py", True),
-        "a folder above it": ("./src/", "/home/ana/app/src/parser.py", True),
-        "the file told from within": ("/home/ana/app/src/parser.py", "src/parser.py", True),
-        "from beside it": ("../src/parser.py", "/home/ana/app/src/parser.py", True),
-        "another folder's file": ("lib/parser.py", "/home/ana/app/src/parser.py", False),
-        "another file": ("package-lock.json", "/home/ana/app/package.json", False),
-        "a name that begins alike": ("src/parser", "/home/ana/app/src/parser.py", False),
-        "no name": ("", "/home/ana/app/src/parser.py", False),
-    },
-)
+@beside()
 def test_a_path_names_a_file_or_a_folder_above_it(named: str, file: str, holds: bool) -> None:
     assert covered([path_parts(file, DIGESTER)], [path_parts(named, DIGESTER)]) == holds
 
@@ -42,18 +29,7 @@ def work(command: str, *paths: str) -> Log:
     return log.passes(MONDAY + DAY)
 
 
-@table(
-    ("command", "paths", "reverted"),
-    {
-        "a file nobody edited": ("git checkout -- package-lock.json", ["src/parser.py"], False),
-        "the edited file": ("git checkout -- src/parser.py", ["src/parser.py"], True),
-        "the folder of all": ("git restore src", ["src/parser.py", "src/lexer.py"], True),
-        "one of two": ("git restore src/parser.py", ["src/parser.py", "src/lexer.py"], True),
-        "one of three": ("git restore a.py", ["a.py", "b.py", "c.py"], False),
-        "whatever there is": ("git reset --hard", ["a.py", "b.py", "c.py"], True),
-        "the folder itself": ("git checkout -- .", ["a.py", "b.py"], True),
-    },
-)
+@beside()
 def test_work_is_reverted_within_where_half_of_it_is(command: str, paths: list[str], reverted: bool) -> None:
     log = work(command, *paths)
     row = project(log.facts).execute("SELECT detail FROM sub_sessions").fetchone()

@@ -12,33 +12,12 @@ from projections.cost import CostQuery, cost
 from projections.sub_sessions.goals import Wanted, goals
 from projections.sub_sessions.projects import NAME_CHARACTERS_MAX, Projects, key_of, path_of, root_of
 from tests.support.facts import ANA, BEN, DAY, DIGESTER, HOUR, MONDAY, Log, Placed, project, reader
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 
 ALWAYS = Window(0, 2**62)
 
 
-@each_of(
-    [
-        ("/home/ana/code/shop", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/packages/api", "/home/ana/code/shop/packages/api"),
-        ("/home/ana/code/shop/.claude/worktrees/calm-otter", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/.claude/worktrees/calm-otter/packages/api", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/.worktrees/fix", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/worktrees/fix", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/.git/worktrees/fix", "/home/ana/code/shop"),
-        ("/home/ana/code/shop/.conductor/lisbon", "/home/ana/code/shop"),
-        ("/home/ana/code/shop.worktrees/fix", "/home/ana/code/shop"),
-        ("/home/ana/code/shop-worktrees/fix", "/home/ana/code/shop"),
-        ("/home/ana/.codex/worktrees/1a2b/shop", "/home/ana/.codex/worktrees/shop"),
-        ("/home/ana/.codex/worktrees/1a2b", "/home/ana/.codex/worktrees/1a2b"),
-        ("/home/ana/.cursor/worktrees/shop/xk3", "/home/ana/.cursor/worktrees/shop"),
-        ("C:\\Users\\Ana\\shop\\.claude\\worktrees\\calm-otter", "C:/Users/Ana/shop"),
-        ("/home/ana/worktrees", "/home/ana/worktrees"),
-        ("/worktrees/fix", "/worktrees/fix"),
-        ("/home/ana/code/./shop//", "/home/ana/code/shop"),
-        ("/", ""),
-    ]
-)
+@beside()
 def test_a_worktree_belongs_to_its_repository(folder: str, root: str) -> None:
     assert root_of(path_of(folder)) == path_of(root)
 

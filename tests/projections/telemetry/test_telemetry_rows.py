@@ -21,7 +21,7 @@ from projections.telemetry.records import (
 )
 from tests.support.facts import MINUTE, MONDAY, SECOND, Log, edit, project, request, tables
 from tests.support.stages import turn_at, usage
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 
@@ -227,21 +227,7 @@ def test_what_is_no_export_holds_no_records(export: str) -> None:
     assert records_of(export, "logs") == []
 
 
-@each_of(
-    [
-        ({"stringValue": "x"}, "x"),
-        ({"stringValue": None, "intValue": "7"}, 7),
-        ({"doubleValue": 1}, 1.0),
-        ({"doubleValue": "NaN"}, None),
-        ({"boolValue": False}, False),
-        ({"bytesValue": "AAAA"}, "AAAA"),
-        ({"arrayValue": {"values": [{"stringValue": "x"}, {}]}}, ["x", None]),
-        ({"kvlistValue": {"values": [{"key": "k", "value": {"intValue": 1}}]}}, {"k": 1}),
-        ({"arrayValue": {}}, []),
-        ({}, None),
-        (None, None),
-    ]
-)
+@beside()
 def test_values_are_shown_without_their_wrapping(value: object, shown: object) -> None:
     """As OTLP has them, with the quirks of its exporters; of two attributes of one name the later."""
     pairs = [{"key": "a", "value": {"intValue": 1}}, {"key": "a", "value": value}, {"value": {}}]

@@ -19,7 +19,7 @@ from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
 from svc.cli.scoring import show_goals
 from svc.importing.importer import ImportReport, Refusal
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
@@ -45,19 +45,7 @@ def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "name      Kim\nlanguage  ko\n"
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "shown"),
-    [
-        ("name", None, ""),
-        ("retention_days_text", None, "forever"),
-        ("retention_days_text", 30, "30"),
-        ("redaction", False, "no"),
-        ("report_schedules", ["daily", "weekly"], "daily, weekly"),
-        ("report_schedules", [], "none"),
-        ("started_at", "2026-11-22T07:44:54Z", "2026-11-22 07:44Z"),
-        ("developer", None, "Kim"),
-    ],
-)
+@beside()
 def test_a_field_is_shown_as_a_person_reads_it(field: str, value: object, shown: str) -> None:
     assert cell({field: value, "developer_id": ID}, field, {ID: "Kim"}) == shown
 

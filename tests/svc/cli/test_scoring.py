@@ -16,7 +16,7 @@ from svc.cli.scoring import figure_of, score_told, sparks
 from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, rounding, titled, tokens, usd
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 
 TIME = ("--days", "all")
 
@@ -54,21 +54,7 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
     assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
 
 
-@each_of(
-    [
-        (11, 15, 0, (48, 89), "11 of 15 decided goals reached; the rate may be 48–89 %."),
-        (
-            8,
-            8,
-            2,
-            (58, 99),
-            "8 of 8 decided goals reached; 2 undecided: the rate may be 58–99 % (too few goals to tell more).",
-        ),
-        (0, 1, 0, (0, 90), "0 of 1 decided goal reached; the rate may be 0–90 % (too few goals to tell more)."),
-        (0, 0, 2, (0, 100), "No goal is decided; 2 undecided: the rate may be 0–100 %."),
-        (0, 0, 2, None, "No goal counts yet in this time."),
-    ]
-)
+@beside()
 def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, sentence: str) -> None:
     """In a terminal and on a page alike: undecided ones are told, and few are said to be few."""
     counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided, "total_count": 9}

@@ -24,7 +24,7 @@ from svc.hook import machine
 from tests.support.driver import until
 from tests.support.listening import Handler, listening
 from tests.support.process import environment
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 KEY = "svc_" + "k" * 43
 SCHEMA = {"type": "object", "properties": {"complete": {"enum": ["yes"], "default": "yes"}}, "required": []}
@@ -125,22 +125,7 @@ def test_each_question_is_asked_once_with_everything_off(world: World) -> None:
     assert len(world.asked()) == 3
 
 
-@table(
-    ("code", "why", "questions", "tokens"),
-    {
-        "rate limited": ("print('429 Too many requests'); sys.exit(1)", "is at a limit of its model", 1, 0),
-        "not signed in": ("sys.exit('Not logged in. Please run /login')", "is not signed in", 1, 0),
-        "asks": ("sys.exit('needs your approval')", "asks for a permission", 1, 0),
-        "hangs": ("time.sleep(60)", "gave no answer within 1 s", 1, 8_015),
-        "breaks": ("sys.exit('Segmentation fault')", "ended with 1 and no answer: Segmentation fault", 3, 0),
-        "prose": (
-            "print(json.dumps({'result': 'Sure: {}'}))",
-            "is not one JSON document",
-            3,
-            24_045,
-        ),
-    },
-)
+@beside("code", "why", "questions", "tokens")
 def test_what_goes_wrong_is_one_sentence_and_stores_nothing(
     code: str, why: str, questions: int, tokens: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from svc.hook.machine import Outbox, connection_file, connection_folder
 from tests.support.driver import until
 from tests.support.listening import closed, dripping, intake, silent
 from tests.support.process import environment, init, serving
+from tests.support.tables import beside
 
 pytestmark = pytest.mark.process
 
@@ -182,18 +183,7 @@ def test_ten_hooks_at_once_keep_the_outbox_whole(home: Path) -> None:
         assert received(server.received)[:10] == waiting
 
 
-@pytest.mark.parametrize(
-    ("moment", "nth", "accepted"),
-    [
-        ("os.fsync", 1, False),
-        ("os.fsync", 2, False),
-        ("pathlib.Path.rename", 1, False),
-        ("os.fsync", 3, True),
-        ("http.client.HTTPConnection.request", 1, True),
-        ("http.client.HTTPConnection.getresponse", 1, True),
-        ("pathlib.Path.unlink", 1, True),
-    ],
-)
+@beside()
 def test_killed_at_any_step_a_hook_leaves_an_outbox_that_goes_on(moment: str, nth: int, accepted: bool) -> None:
     """Before its name, after it, while it is sent, and between the server's answer and the end of the file."""
     place, _, name = moment.rpartition(".")

@@ -10,7 +10,7 @@ from svc.importing.importer import FORMATS
 from svc.importing.lines import lines_of
 from tests.support import chats, rollouts
 from tests.support.imported import Actor, prompts, reader_of, records, run
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 from tests.support.transcripts import raw, said, usage, user
 from tests.svc.importing import test_copilot_import as copilot
 
@@ -178,19 +178,7 @@ def test_a_file_of_another_encoding_is_named(tmp_path: Path) -> None:
         next(lines_of(tmp_path / "s.jsonl"))
 
 
-@pytest.mark.parametrize(
-    ("variable", "there", "looked_at"),
-    [
-        ("", ["~/.claude"], ["~/.claude"]),
-        ("", ["~/.claude", "~/.config/claude"], ["~/.claude", "~/.config/claude"]),
-        ("", ["~/.config/claude"], ["~/.config/claude"]),
-        ("", [], ["~/.claude", "~/.config/claude"]),
-        ("~/a", ["~/a", "~/.claude"], ["~/a"]),
-        ("~/a, ~/b", ["~/a", "~/b"], ["~/a", "~/b"]),
-        ("~/a,~/gone", ["~/a"], ["~/a", "~/gone"]),
-        ("~/with,comma", ["~/with,comma"], ["~/with,comma"]),
-    ],
-)
+@beside("variable", "there", "looked_at")
 def test_sessions_lie_in_several_homes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, there: list[str], looked_at: list[str]
 ) -> None:

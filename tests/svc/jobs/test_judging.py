@@ -29,7 +29,7 @@ from svc.views.projector import Ticker
 from svc.views.views import snapshot
 from tests.support.household import Household, household
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 MINUTE_US = 60 * 1_000_000
 ASK = "Fix the rounding in src/invoice.py: totals are off by a cent. Run pytest when you are done."
@@ -298,19 +298,7 @@ async def test_what_leaves(tmp_path: Path) -> None:
 # --- what is believed of an answer ---------------------------------------------------------------------------------
 
 
-@table(
-    ("gaps", "believed"),
-    {
-        "a quote in other white space and case": ([(2, "now  THE export"), (5, "Thanks")], True),
-        "in another order": ([(5, "Thanks"), (2, "Now")], True),
-        "a made-up quote": ([(2, "another topic"), (5, "Thanks")], False),
-        "a quote of another turn": ([(2, "Thanks"), (5, "Thanks")], False),
-        "no words": ([(2, "  "), (5, "Thanks")], False),
-        "a turn left out": ([(2, "Now")], False),
-        "a turn twice": ([(2, "Now"), (5, "Thanks"), (5, "Thanks")], False),
-        "a turn that nobody asked about": ([(2, "Now"), (5, "Thanks"), (6, "Thanks")], False),
-    },
-)
+@beside()
 def test_each_boundary_needs_a_quote_of_its_turn(gaps: list[tuple[int, str]], believed: bool) -> None:
     answer = BoundaryAnswer([GapAnswer(turn, True, 1.0, quote) for turn, quote in gaps])
     with nullcontext() if believed else pytest.raises(Disbelieved):

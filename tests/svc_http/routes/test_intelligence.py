@@ -6,6 +6,7 @@ from aggregates.times import iso
 from projections.scores import throttle
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, request
+from tests.support.tables import beside
 from tests.svc_http.browsing import CORE, core
 from tests.svc_http.house import Caller, House
 
@@ -23,18 +24,7 @@ def monday(house: House) -> House:
     return house
 
 
-@pytest.mark.parametrize(
-    ("query", "events"),
-    [
-        ("", 1),
-        ("from=2026-01-05T10:00:00+01:00&to=2026-01-05T10:00:01+01:00", 1),
-        ("from=2026-01-05T09:00:01Z&to=2026-01-06T00:00:00Z", 0),
-        ("from=2026-01-05&to=2026-01-05&tz_offset=-540", 1),  # nine in the morning is midnight there
-        ("from=2026-01-05&to=2026-01-05&tz_offset=-541", 0),
-        ("from=2026-01-06&to=2026-01-06&tz_offset=840", 0),
-        ("from=2026-01-05&to=2026-01-05&tz_offset=%2B840", 1),
-    ],
-)
+@beside("query", "events")
 async def test_the_range_of_throttling(monday: House, api: Caller, query: str, events: int) -> None:
     """Half-open; a bare date is a day of the zone that the offset names."""
     assert len((await api.get(f"{THROTTLE}?{query}")).json["events"]) == events
