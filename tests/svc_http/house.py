@@ -12,7 +12,6 @@ import msgspec
 import trio
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
-from trio.testing import wait_all_tasks_blocked
 from werkzeug.datastructures import Headers
 from werkzeug.local import LocalProxy
 
@@ -25,15 +24,13 @@ from aggregates.people.directory import Activation, Organization
 from aggregates.people.entry import Budgets, Operators, Uses
 from aggregates.prices import catalog as prices
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
-from aggregates.reports.events import BackfillRequested, ReportCancelled, ReportRequested
+from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from projections.apply import apply
-from projections.facts.reports import OpenReport, open_reports
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.questions import Reviews
-from svc.jobs.reports import ReportJobs, Write
 from svc_http import ports
 from svc_http.listener import LARGE_BYTES_PER_SECOND, Listener, Pace
 from tests.support.basics import ANA_KEY, ANA_SCOPE, NOW_US, company
@@ -391,48 +388,3 @@ def internal() -> dict[str, str]:
 
 def prompt(text: str = "Fix the crash in src/parser.py when the file is empty.", **fields: object) -> dict[str, Any]:
     return {"prompt_text": text, "tool_session_id": "session-1", **fields}
-
-
-async def unwritten(_wanted: OpenReport, _sections: str) -> None:
-    """No prose."""
-
-
-class Workshop(House):
-    """A house whose reports are made when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.write: Write = unwritten
-        self.jobs = ReportJobs(self, self._spend, 1, lambda *about: self.write(*about), self._breathe)
-        self.archive_away: str | None = None
-        """Why the archive cannot be read; None while it can."""
-        self.unreadable_files = 0
-        self.between_sections: Callable[[], None] = lambda: None
-        self.views_break: Exception | None = None
-
-    async def send(self, command: AnyCommand) -> Reply:
-        """Decide, append, project, reply, and tell who makes reports."""
-        reply = await super().send(command)
-        if isinstance(command, ReportRequested | ReportCancelled):
-            self.jobs.note(command)
-        return reply
-
-    async def works(self) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.jobs.run)
-            while await self.read_all(lambda reader: open_reports(reader, 1)):
-                await wait_all_tasks_blocked()
-            nursery.cancel_scope.cancel()
-
-    def _breathe(self) -> None:
-        self.between_sections()
-        if self.views_break is not None:
-            raise self.views_break
-
-    async def _spend(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
-        if self.archive_away is not None:
-            raise Unavailable(self.archive_away)
-        scope = Scope(organization_id, asked[0].stays[0].developer_id)
-        found = spending_in_views(Reader(self._views, self._fetch), scope, asked)
-        coverage = Coverage(unreadable_files=self.unreadable_files)
-        return [Reading(each.spent, coverage) for each in found]

@@ -35,7 +35,8 @@ from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.svc_http.browsing import FORM, carried_out
-from tests.svc_http.house import SECRET, Caller, Workshop, bearer, internal, over
+from tests.svc_http.house import SECRET, Caller, bearer, internal, over
+from tests.svc_http.workshop import Workshop
 
 
 class Row(NamedTuple):

@@ -8,14 +8,12 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.ids import membership_stream
-from aggregates.people.directory import Key, Membership, Team, TeamMembership
+from aggregates.people.directory import Membership
 from aggregates.people.entry import Account
-from svc_http.pages import administration
 from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, NOW_US, issue, key_of, named
 from tests.support.facts import DAY, MINUTE
 from tests.svc_http.browsing import ANAS, BENS, FORM, OPERATORS, carried_out, core, enters, press, signs_in, words
-from tests.svc_http.browsing import works as reaches
 from tests.svc_http.house import Answer, Caller, House, bearer
 from tests.svc_http.isolation_world import Elsewhere
 
@@ -128,42 +126,6 @@ async def test_every_browser_of_a_member_is_signed_out(house: House, api: Caller
         assert (await api.using({"Cookie": f"svc_session={name}"}).get("/settings")).status == 303
     assert (await words(api, "/administration/audit", cookie)).count(f"{by} signed a browser out Ben") == 2
     assert (await api.using(ANAS).get("/settings")).status == 200
-
-
-async def test_the_audit_log_tells_of_the_days_asked_for(house: House, api: Caller) -> None:
-    """The page and its two files alike; the last day too. An empty date is none."""
-    await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role="owner")
-    house.clock_us += 2 * DAY
-    await press(api, f"/administration/people/{member(NORA)}/role", ANAS, role="owner")
-    reversed_days = await words(api, "/administration/audit?from=2026-08-02&to=2026-08-01", ANAS)
-    assert "This time ends before it begins." in reversed_days
-    days = {"from=2026-08-01&to=2026-08-01": ["Ben"], "from=2026-08-02&to=": ["Nora"], "from=2026-08-04": []}
-    for asked, told in ({"": ["Ben", "Nora"]} | days).items():
-        shown = await words(api, f"/administration/audit?{asked}", ANAS)
-        files = [(await api.using(ANAS).get(f"/administration/audit.{end}?{asked}")).body for end in ("csv", "ndjson")]
-        for name in ("Ben", "Nora"):
-            assert [name in each for each in (shown, *(file.decode() for file in files))] == [name in told] * 3
-    assert (await api.using(ANAS).get("/administration/audit.csv?from=soon")).status == 400
-
-
-async def test_older_acts_have_pages(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(administration, "ACTS_SHOWN", 1)
-    for role in ("owner", "lead", "reader"):
-        await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role=role)
-    at, seen = "/administration/audit?from=2026-08-01&to=2026-08-01", list[str]()
-    while at:
-        body = (await api.using(ANAS).get(at)).body.decode()
-        seen += re.findall(r"\(role (\w+)\)", body)
-        older = re.search(r'rel="next" href="([^"]+)"', body)
-        at = "" if older is None else older[1].replace("&amp;", "&")
-    assert seen[:3] == ["reader", "lead", "owner"]
-    assert (await api.using(ANAS).get("/administration/audit?page=99")).status == 200
-
-
-async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
-    signs_in(house, BEN, "ben's")
-    await press(api, "/settings/sign-out", BENS)
-    assert "signed a browser out" not in await words(api, "/administration/audit", ANAS)
 
 
 @pytest.mark.parametrize(
@@ -402,50 +364,3 @@ async def test_an_account_that_was_linked_there_is_asked_about_too(house: House,
     assert (await press(api, f"{found['The account of the sign-in provider']}/end", bens)).status == 303
     assert (await by_account("/sign-in/provider", {})).status == 403
     assert "Ben unlinked an account" in await words(api, "/administration/audit", OPERATORS)
-
-
-# --- a crowd of one owner's making ------------------------------------------------------------------------------
-
-
-async def _crowd(house: House, api: Caller) -> Cookie:
-    """Ana makes up two members, opens their links herself, works as them, and puts Ben into a team with them."""
-    form = {"organization": str(ACME), "role": "member"}
-    for name in ("lena", "max"):
-        made = await press(api, "/administration/people", ANAS, name=name.title(), **form)
-        await make_key(api, cookie_in(await press(api, path_in(made), {})))
-    await press(api, "/administration/teams", ANAS, name="Core", **form)
-    (team,) = house.directory.all(Team)
-    invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
-    for developer_id in (*invented, BEN):
-        await press(api, f"/administration/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
-        reaches(house, Scope(ACME, developer_id), at_us=NOW_US)
-    return await let_in(api, next(iter(invented)), OPERATORS)
-
-
-async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: House, api: Caller) -> None:
-    invented = await _crowd(house, api)
-    house.passes(NOW_US + MINUTE)
-    assert "Goals begun 3 Reached 0" in await words(api, "/team", invented)
-    bens = await let_in(api, BEN, OPERATORS)
-    for path in ("/", "/settings"):
-        shown = await words(api, path, bens)
-        for told in (
-            *("Core Ana put you there on ", "it has 2 other members", "may be one person"),
-            *("Lena came by a link of Ana", "Max came by a link of Ana"),
-        ):
-            assert told in shown, path
-
-    (stay,) = (each for each in house.directory.all(TeamMembership) if each.developer_id == BEN)
-    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", ANAS)).status == 404
-    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", bens)).status == 303
-    assert (await api.using(bens).get("/team?team=" + str(stay.team_id))).status == 404
-    assert "Core" not in await words(api, "/", bens)
-    assert "Ben took out of a team Ben, Core" in await words(api, "/administration/audit", ANAS)
-
-
-async def test_a_team_of_people_who_came_by_themselves_says_nothing_of_links(house: House, api: Caller) -> None:
-    core(house, ANA_SCOPE, Scope(ACME, BEN), at_us=NOW_US)
-    shown = await words(api, "/", ANAS)
-    assert "An operator put you there" in shown
-    assert "it has 1 other member." in shown
-    assert "came by a link" not in shown

@@ -1,5 +1,6 @@
 """What holds for every route: error shapes, request ids, one log line a request, no internals."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -7,11 +8,18 @@ import pytest
 import structlog
 import trio
 import trio.testing
+from quart_trio import QuartTrio
 
-from svc_http.app import build_api
+from svc_http.app import build_api, build_intake
 from svc_http.listener import Pace
+from svc_http.params import BySecret
+from svc_http.routes.people import digest_of
+from svc_http.routing import attach, by_credentials, caller_of_intake
+from svc_http.tools import new_routes
 from tests.support.basics import ANA_KEY
-from tests.svc_http.house import SECRET, Caller, House, bearer, internal, over, prompt
+from tests.svc_http.browsing import FORM, signs_in
+from tests.svc_http.doors import Door, all_doors
+from tests.svc_http.house import SECRET, Answer, Caller, House, bearer, internal, over, prompt
 
 
 @pytest.mark.parametrize(
@@ -175,3 +183,56 @@ async def test_reads_and_edits_wait_for_what_another_node_told_and_captures_do_n
     assert (await intake.call("POST", "/v1/prompts", prompt(), told)).status == 201
     assert (await api.call("GET", "/health", headers=told)).status == 200
     assert reached == [7, 7, 7]
+
+
+# --- every door of both listeners, as its row of `docs/generated/bounds.md` tells -------------------------------
+
+CALL = Caller.call  # of no description: this asks for what is refused
+DOORS = list(all_doors())
+
+
+@pytest.fixture
+def apps(house: House) -> dict[str, QuartTrio]:
+    signs_in(house)
+    api = build_api(house)
+    attach(api, house, by_credentials(caller_of_intake), new_routes(None))
+    house.operators.begin(digest_of("theirs"), house.now_us())
+    return {"intake": build_intake(house), "api": api, "page": api}
+
+
+async def knock(apps: dict[str, QuartTrio], door: Door, body: bytes | None, told: dict[str, str]) -> Answer:
+    path = re.sub("<[^>]*>", "00000000-0000-4000-8000-000000000000", door.route.path)
+    return await CALL(Caller(apps[door.listener], {}), door.route.method, path, body, told)
+
+
+@pytest.mark.parametrize("origin", ["null", "https://evil.example"])
+async def test_every_answer_of_every_door_bears_the_three_headers(apps: dict[str, QuartTrio], origin: str) -> None:
+    """Whatever it is. A page from elsewhere changes nothing at the private listener; it cannot send a key."""
+    for door in DOORS:
+        answer = await knock(apps, door, None, {"X-Request-Id": "mine", "Origin": origin})
+        assert answer.headers["X-Request-Id"] == "mine", door.name
+        assert answer.headers["X-Content-Type-Options"] == "nosniff", door.name
+        assert answer.headers["Cache-Control"] == "no-store" or "/static/" in door.route.path, door.name
+        if door.route.method != "GET" and door.listener != "intake":
+            assert answer.status == 403, door.name
+
+
+async def test_no_door_takes_a_longer_body_than_its_row_tells(apps: dict[str, QuartTrio]) -> None:
+    """Refused by what it announces, before any of it is kept; the contract has 413 on intake alone."""
+    knocked = [door for door in DOORS if door.body_bytes_max]
+    for door in knocked:
+        told = {"Content-Length": str(door.body_bytes_max + 1)}
+        told |= internal() if door.route.kind is BySecret else bearer()
+        if door.listener == "page":
+            told |= FORM | {"Cookie": "svc_session=ana's; operator_svc_session=theirs"}
+        answer = await knock(apps, door, b"{}", told)
+        unknown = answer.status == 404 and "<" in door.route.path  # some look first for what they name
+        refused = answer.status == (413 if door.listener == "intake" else 400) and b"larger than" in answer.body
+        assert refused or unknown, (door.name, answer)
+    assert len(knocked) > 40
+
+
+async def test_the_tools_answer_one_method(apps: dict[str, QuartTrio]) -> None:
+    for method in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        answer = await CALL(Caller(apps["api"], bearer()), method, "/mcp")
+        assert (answer.status, answer.headers["Allow"]) == (405, "POST")

@@ -23,7 +23,8 @@ from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
-from tests.svc_http.house import Caller, House, Workshop, bearer, over
+from tests.svc_http.house import Caller, House, bearer, over
+from tests.svc_http.workshop import Workshop
 
 
 @pytest.fixture

@@ -1,15 +1,19 @@
 """The page Server begins with "All well" or "Not well"; Administration leads to what one may see."""
 
+import re
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from svc_http import ports
+from svc_http.pages import administration
 from svc_http.routes.people import digest_of
 from tests.support.basics import BEN
-from tests.svc_http.browsing import ANAS, BENS, OPERATORS, signs_in, words_of
+from tests.support.facts import DAY
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, enters, press, signs_in, words, words_of
 from tests.svc_http.house import Caller, House
+from tests.svc_http.test_links import NORA, member
 
 CATALOG = ports.CatalogShown(
     revision=1, published_at="2026-08-01", refreshed_at="2026-08-01T00:00:00Z", stale=False, fault=None, models=3
@@ -72,3 +76,40 @@ async def test_the_operators_times_are_those_of_who_is_signed_in_there(house: Ho
     for cookies, zone in ((OPERATORS, "UTC"), (both, "Europe/Berlin")):
         shown = (await api.using(cookies).get("/administration/audit")).body.decode()
         assert f"Times are of {zone}." in shown
+
+
+async def test_the_audit_log_tells_of_the_days_asked_for(house: House, api: Caller) -> None:
+    """The page and its two files alike; the last day too. An empty date is none."""
+    enters(house, "nora")
+    await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role="owner")
+    house.clock_us += 2 * DAY
+    await press(api, f"/administration/people/{member(NORA)}/role", ANAS, role="owner")
+    reversed_days = await words(api, "/administration/audit?from=2026-08-02&to=2026-08-01", ANAS)
+    assert "This time ends before it begins." in reversed_days
+    days = {"from=2026-08-01&to=2026-08-01": ["Ben"], "from=2026-08-02&to=": ["Nora"], "from=2026-08-04": []}
+    for asked, told in ({"": ["Ben", "Nora"]} | days).items():
+        shown = await words(api, f"/administration/audit?{asked}", ANAS)
+        files = [(await api.using(ANAS).get(f"/administration/audit.{end}?{asked}")).body for end in ("csv", "ndjson")]
+        for name in ("Ben", "Nora"):
+            assert [name in each for each in (shown, *(file.decode() for file in files))] == [name in told] * 3
+    assert (await api.using(ANAS).get("/administration/audit.csv?from=soon")).status == 400
+
+
+async def test_older_acts_have_pages(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(administration, "ACTS_SHOWN", 1)
+    for role in ("owner", "lead", "reader"):
+        await press(api, f"/administration/people/{member(BEN)}/role", ANAS, role=role)
+    at, seen = "/administration/audit?from=2026-08-01&to=2026-08-01", list[str]()
+    while at:
+        body = (await api.using(ANAS).get(at)).body.decode()
+        seen += re.findall(r"\(role (\w+)\)", body)
+        older = re.search(r'rel="next" href="([^"]+)"', body)
+        at = "" if older is None else older[1].replace("&amp;", "&")
+    assert seen[:3] == ["reader", "lead", "owner"]
+    assert (await api.using(ANAS).get("/administration/audit?page=99")).status == 200
+
+
+async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
+    signs_in(house, BEN, "ben's")
+    await press(api, "/settings/sign-out", BENS)
+    assert "signed a browser out" not in await words(api, "/administration/audit", ANAS)

@@ -7,14 +7,30 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.people.acts import ChangeDeveloper, ChangeOrganization, RemoveTeamMember
+from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.scores.grades import PEER_RANGES_MAX, compare
 from aggregates.times import US_PER_DAY
 from svc_http.pages.words import STATES
+from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log
 from tests.support.tables import each_of
-from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, words_of, works
+from tests.svc_http.browsing import (
+    ANAS,
+    CORE,
+    OPERATORS,
+    carried_out,
+    core,
+    enters,
+    in_core,
+    press,
+    signs_in,
+    words,
+    words_of,
+    works,
+)
 from tests.svc_http.house import Answer, Caller, House
+from tests.svc_http.test_links import Cookie, cookie_in, let_in, make_key, member, path_in
 
 BEN_SCOPE = Scope(ACME, BEN)
 BEGAN = NOW_US - 30 * DAY
@@ -248,3 +264,59 @@ async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
     carried_out(house, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
     assert (await api.get(PEERS)).json["basis"] == "insufficient"
     assert (await api.get(f"{PEERS}?tz=UTC")).json["basis"] == "selfHistory"
+
+
+# --- a crowd of one owner's making ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _doors(house: House) -> None:
+    """Ana and the operator are signed in."""
+    signs_in(house)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+
+
+async def _crowd(house: House, api: Caller) -> Cookie:
+    """Ana makes up two members, opens their links herself, works as them, and puts Ben into a team with them."""
+    form = {"organization": str(ACME), "role": "member"}
+    for name in ("lena", "max"):
+        made = await press(api, "/administration/people", ANAS, name=name.title(), **form)
+        await make_key(api, cookie_in(await press(api, path_in(made), {})))
+    await press(api, "/administration/teams", ANAS, name="Core", **form)
+    (team,) = house.directory.all(Team)
+    invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
+    for developer_id in (*invented, BEN):
+        await press(api, f"/administration/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
+        works(house, Scope(ACME, developer_id), at_us=NOW_US)
+    return await let_in(api, next(iter(invented)), OPERATORS)
+
+
+@pytest.mark.usefixtures("_doors")
+async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: House, api: Caller) -> None:
+    invented = await _crowd(house, api)
+    house.passes(NOW_US + MINUTE)
+    assert "Goals begun 3 Reached 0" in await words(api, "/team", invented)
+    bens = await let_in(api, BEN, OPERATORS)
+    for path in ("/", "/settings"):
+        shown = await words(api, path, bens)
+        for told in (
+            *("Core Ana put you there on ", "it has 2 other members", "may be one person"),
+            *("Lena came by a link of Ana", "Max came by a link of Ana"),
+        ):
+            assert told in shown, path
+
+    (stay,) = (each for each in house.directory.all(TeamMembership) if each.developer_id == BEN)
+    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", ANAS)).status == 404
+    assert (await press(api, f"/settings/team-memberships/{stay.id}/end", bens)).status == 303
+    assert (await api.using(bens).get("/team?team=" + str(stay.team_id))).status == 404
+    assert "Core" not in await words(api, "/", bens)
+    assert "Ben took out of a team Ben, Core" in await words(api, "/administration/audit", ANAS)
+
+
+@pytest.mark.usefixtures("_doors")
+async def test_a_team_of_people_who_came_by_themselves_says_nothing_of_links(house: House, api: Caller) -> None:
+    core(house, ANA_SCOPE, Scope(ACME, BEN), at_us=NOW_US)
+    shown = await words(api, "/", ANAS)
+    assert "An operator put you there" in shown
+    assert "it has 1 other member." in shown
+    assert "came by a link" not in shown

@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from svc.cli.importing import import_
 from svc.importing import lines as transcript_lines
 from svc.importing.exchange import of_review
 from svc.importing.importer import FORMATS, NEWEST_US, newest_first
-from tests.support import imported
+from tests.support import chats, imported, rollouts, transcripts
 from tests.support.basics import BEN
 from tests.support.facts import Placed, project
-from tests.support.imported import Actor
+from tests.support.imported import Actor, exchanges_of
+from tests.support.tables import each_of, lines_of
 from tests.support.transcripts import SESSION, call, raw, result, said, user
+from tests.svc.importing import test_claude_code, test_codex_import, test_copilot_import, test_gemini_import
 
 run = partial(imported.run, "claude-code")
 REAL_DATA = os.environ.get("SVC_REAL_DATA")
@@ -292,3 +294,32 @@ def test_a_session_of_svc_review_is_known(tmp_path: Path, name: str, line: str, 
     file.parent.mkdir(exist_ok=True)
     file.write_text(line)
     assert of_review(file) is expected
+
+
+WRITTEN: dict[str, tuple[dict[str, Any], Callable[[list[Any]], bytes], str]] = {
+    "claude-code": (
+        vars(transcripts) | vars(test_claude_code),
+        lambda lines: b"".join(transcripts.raw(*lines)),
+        "stem.jsonl",
+    ),
+    "codex": (
+        vars(rollouts) | vars(test_codex_import),
+        lambda lines: rollouts.raw([rollouts.meta(), *lines]),
+        f"{test_codex_import.STEM}.jsonl",
+    ),
+    "gemini": (vars(chats) | vars(test_gemini_import), lambda lines: chats.lines(*lines), "stem.jsonl"),
+    "copilot": (
+        vars(test_copilot_import),
+        lambda lines: b"".join([test_copilot_import.begun(), *lines]),
+        "x/events.jsonl",
+    ),
+}
+"""By agent: the names that its lines are made of, what stands around them, and the file."""
+
+
+@each_of(lines_of(Path(__file__).with_name("exchanges.txt")))
+def test_lines_become_exchanges(agent: str, case: str) -> None:
+    lines, _, expected = case.rpartition(" => ")
+    names, written, file = WRITTEN[agent]
+    found = exchanges_of(agent, written(eval(f"[{lines}]", dict(names))), file, tokens=agent != "claude-code")
+    assert (" ; ".join(found) or "nothing").replace("\n", "\\n") == expected

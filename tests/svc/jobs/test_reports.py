@@ -21,7 +21,8 @@ from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECOND
 from svc.process import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
 from tests.support.basics import ANA_SCOPE, named
-from tests.svc_http.house import DAY_US, House, unwritten
+from tests.svc_http.house import DAY_US, House
+from tests.svc_http.workshop import unwritten
 
 T = TypeVar("T")
 

@@ -20,8 +20,9 @@ from svc_http.routes.reports import WAITING_MAX
 from tests.support.basics import ANA, ANA_SCOPE, FixedClock
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
-from tests.svc_http.house import Caller, Workshop, bearer, over
+from tests.svc_http.house import Caller, bearer, over
 from tests.svc_http.openapi.test_shapes import described
+from tests.svc_http.workshop import Workshop
 
 REPORT = "/v1/score_v3/report"
 
