@@ -18,6 +18,7 @@ from svc.cli import importing, main
 from svc.cli.access import BUSY_TRIES, Access, NotFound, NotReached, chosen
 from svc.cli.common import cell, print_json, say, show_fields, show_table
 from svc.cli.scoring import show_goals
+from svc.importing.exchange import TornLine
 from svc.importing.importer import ImportReport, Refusal
 from tests.support.tables import beside, table
 
@@ -117,12 +118,22 @@ def hostile_goal(text: str) -> dict[str, Any]:
     }
 
 
+def hostile_import(text: str) -> ImportReport:
+    return ImportReport(files=1, torn=[TornLine(text, 1, text)], refused=[Refusal(text, f"prompt of {text}", text)])
+
+
+def test_a_template_shows_what_looks_like_markup_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    importing._show(hostile_import("[red]a[/red] [/b]"))
+    assert "torn: [red]a[/red] [/b], line 1: [red]a[/red] [/b]" in capsys.readouterr().out
+
+
 @table(
     "show",
     {
         "a table, its head and its title": lambda text: show_table((text, text), [(text, text)], text),
         "fields": lambda text: show_fields([(text, text)]),
         "a list of goals": lambda text: show_goals([hostile_goal(text)], UTC, "cost"),
+        "a template": lambda text: importing._show(hostile_import(text)),
         "a sentence": say,
         "JSON": print_json,
     },
