@@ -93,25 +93,17 @@ class Cursor(NamedTuple):
         return "~".join(map(str, self))
 
 
-class Tallied(NamedTuple):
-    """Goals that are alike in whatever is filtered by."""
-
-    outcome: GoalOutcome
-    intent: Intent | None
-    agent: str | None
-    folder: int | None
-    overridden: int
-    goals: int
-
-
 def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, cursor: Cursor | None = None) -> Goals:
-    tallied, window = _tallied(reader, scope, wanted.window)
-    is_partial, projects = window != wanted.window, projects_of(reader, scope)
+    beyond = reader.db.execute(sql("too_many_goals"), bound(scope, wanted.window, most=ROWS_MAX)).fetchone()
+    is_partial, projects = beyond is not None, projects_of(reader, scope)
+    window = Window(beyond[0] + 1, wanted.window.end_us) if is_partial else wanted.window
     asked = Asked(msgspec.structs.replace(wanted, window=window), projects)
-    counts = Counter[GoalOutcome]()
-    for each in tallied:
-        if asked.fits(each):
-            counts[each.outcome] += each.goals
+    tallies = reader.db.execute(sql("tallied_goals", fits=asked.fits), bound(scope, window, **asked.values))
+    agents, folders, counts = set[str | None](), set[int | None](), Counter[GoalOutcome]()
+    for outcome, agent, folder, fits, count in tallies:
+        agents.add(agent)
+        folders.add(folder)
+        counts[outcome] += count if fits else 0
     found = places(reader, scope, asked, limit + 1, cursor)
     oldest, newest = first_and_last(reader, scope, Window(0, INSTANT_MAX_US))
     return Goals(
@@ -120,53 +112,41 @@ def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, cursor: Curs
         goals=list(shown(reader, rows_of(reader, scope, [each.sub_session_id for each in found[:limit]]), projects)),
         is_partial=is_partial,
         next=str(found[limit - 1]) if len(found) > limit else None,
-        agents=sorted({each.agent for each in tallied if each.agent}),
-        projects=projects.among(each.folder for each in tallied),
+        agents=sorted(filter(None, agents)),
+        projects=projects.among(folders),
         oldest_at=None if oldest is None else iso(oldest),
         newest_at=None if newest is None else iso(newest),
     )
 
 
 class Asked:
-    """What is asked for, as SQL, and as a test of what was tallied."""
+    """What is asked for, as SQL."""
 
     def __init__(self, wanted: Wanted, projects: Projects) -> None:
         self.wanted, self.is_unknown = wanted, (wanted.project or "").casefold() == UNKNOWN
         self.folders = frozenset(projects.of if self.is_unknown else projects.folders(wanted.project or ""))
 
-    def fits(self, each: Tallied) -> bool:
-        wanted = self.wanted
-        return (
-            wanted.intent_class in (None, each.intent)
-            and wanted.agent in (None, each.agent)
-            and (wanted.project is None or (each.folder in self.folders) is not self.is_unknown)
-            and (bool(each.overridden) or not wanted.overridden)
-        )
-
     @property
-    def where(self) -> str:
+    def fits(self) -> str:
+        """Whatever the outcome."""
         wanted, told = self.wanted, "coalesce(s.folder IN (SELECT value FROM json_each(:folders)), 0)"
         asked = {
-            "{outcome} = :outcome": wanted.outcome is not None,
-            "s.intent = :intent": wanted.intent_class is not None,
-            "s.agent = :agent": wanted.agent is not None,
+            "coalesce(s.intent = :intent, 0)": wanted.intent_class is not None,
+            "coalesce(s.agent = :agent, 0)": wanted.agent is not None,
             "s.overridden <> 0": wanted.overridden,
             f"{told} <> :is_unknown": wanted.project is not None,
         }
-        return "".join(f"AND {condition} " for condition, is_asked in asked.items() if is_asked)
+        return " AND ".join(condition for condition, is_asked in asked.items() if is_asked) or "1"
+
+    @property
+    def where(self) -> str:
+        return f"AND {self.fits}" + (" AND {outcome} = :outcome" if self.wanted.outcome is not None else "")
 
     @property
     def values(self) -> dict[str, object]:
         wanted = self.wanted
         named = {"outcome": wanted.outcome, "intent": wanted.intent_class, "agent": wanted.agent}
         return named | {"folders": json_array(sorted(self.folders)), "is_unknown": int(self.is_unknown)}
-
-
-def _tallied(reader: Reader, scope: Scope, window: Window) -> tuple[list[Tallied], Window]:
-    """With the range that was looked at: a part of the one asked for, where that holds too many goals."""
-    beyond = reader.db.execute(sql("too_many_goals"), bound(scope, window, most=ROWS_MAX)).fetchone()
-    looked_at = window if beyond is None else Window(beyond[0] + 1, window.end_us)
-    return [Tallied(*row) for row in reader.db.execute(sql("tallied_goals"), bound(scope, looked_at))], looked_at
 
 
 def places(reader: Reader, scope: Scope, asked: Asked, limit: int, cursor: Cursor | None) -> list[Cursor]:
@@ -176,7 +156,7 @@ def places(reader: Reader, scope: Scope, asked: Asked, limit: int, cursor: Curso
         key = f"coalesce({key}, {_BEYOND if order.ascending else -1})"
     sign, direction = (">", "ASC") if order.ascending else ("<", "DESC")
     place = f"{key}, s.started_us, s.sub_session_id"
-    where = asked.where + ("" if cursor is None else f"AND ({place}) {sign} (:key, :started, :id) ")
+    where = asked.where + ("" if cursor is None else f" AND ({place}) {sign} (:key, :started, :id) ")
     at = {} if cursor is None else {"key": cursor.key, "started": cursor.started_us, "id": cursor.sub_session_id}
     ordered = ", ".join(f"{each} {direction}" for each in (key, "s.started_us", "s.sub_session_id"))
     query = sql("goal_places", place=place, where=where, ordered=ordered)
