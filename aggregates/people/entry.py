@@ -89,11 +89,6 @@ def with_email(directory: Directory, email: str) -> records.Developer | None:
     )
 
 
-def membership_of(directory: Directory, developer_id: UUID) -> records.Membership | None:
-    """The oldest of a developer's current memberships."""
-    return next(iter(directory.all(records.Membership, active=True, developer_id=developer_id)), None)
-
-
 class Principal(msgspec.Struct, frozen=True):
     """A developer who showed a valid key, or was named by an internal call, and is a member now."""
 

@@ -13,7 +13,7 @@ from aggregates.event import Refused
 from aggregates.ids import link_stream, sign_in_stream
 from aggregates.people import entry
 from aggregates.people.acts import EndSignIn, LinkIdentity, OpenSignIn, UseLink
-from aggregates.people.directory import Developer, Identity, Link
+from aggregates.people.directory import Developer, Identity, Link, Membership
 from aggregates.times import US_PER_SECOND
 from svc_http.bodies import Form, HttpError, accepted
 from svc_http.pages import door, rendering
@@ -169,8 +169,8 @@ async def _person(service: Service, account: entry.Account, link: str) -> tuple[
         developer_id, who, came_by = offered.developer_id, entry.principal(directory, offered.scope), offered.root
     else:
         developer_id = entry.developer_behind(account, directory)
-        member = entry.membership_of(directory, developer_id)
-        who = None if member is None else entry.principal(directory, member.scope)
+        members = directory.all(Membership, active=True, developer_id=developer_id)  # the oldest first
+        who = entry.principal(directory, members[0].scope) if members else None
     if who is None:
         raise entry.NotProven("you are no longer a member of an organization here")
     if known is None or known.ended or known.developer_id != developer_id:
