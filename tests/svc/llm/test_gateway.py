@@ -114,6 +114,7 @@ async def test_an_answer(server: ModelServer, desk: Desk) -> None:
         (Said(b""), "unreadable", 1),
         (Said(b" " * (bounds.ANSWER_BYTES_MAX + 1)), "too-large", 1),
         (Said(b'{"choices": []}'), "unreadable", 1),
+        (Said(says({"complete": True}).body.replace(b'"stop"', b'"length"')), "unreadable", 1),
         (wrote(None), "unreadable", 1),
         (wrote("Sure! I marked it complete."), "unreadable", 1),
         (wrote('{"complete": tru'), "unreadable", 1),
@@ -170,7 +171,9 @@ FENCED = {"type": "text", "text": '```json\n{"complete": true}\n```'}
 async def test_the_api_of_anthropic(server: ModelServer, tmp_path: Path) -> None:
     """The answer comes as the input of a tool, or as text; what a cache took is told beside the input."""
     desk = Desk(server, tmp_path, llm_api="anthropic")
-    server.answers(parts(TOOL, input_tokens=20, cache_read_input_tokens=100, output_tokens=7))
+    server.answers(
+        parts(TOOL, input_tokens=20, cache_creation_input_tokens=30, cache_read_input_tokens=70, output_tokens=7)
+    )
     assert await desk.ask(turns=["fix it"])
     (request,) = server.received
     assert (request.path, request.headers["x-api-key"]) == ("/v1/messages", KEY)
