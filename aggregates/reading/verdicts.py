@@ -123,7 +123,7 @@ def holds_said(chances: Chances) -> bool:
     return any(chance in _DRAWN for each in chances for chance in each.booleans)
 
 
-GROUP_TOLD_MIN = 0.7
+KIND_TOLD_MIN, GROUP_TOLD_MIN = 0.8, 0.7
 KIND_GROUPS: dict[str, frozenset[Intent]] = {
     "a question": frozenset({"question", "investigation", "review"}),
     "a change": CHANGE_INTENTS,
@@ -131,12 +131,12 @@ KIND_GROUPS: dict[str, frozenset[Intent]] = {
 }
 
 
-def kind_told(chances: Chances) -> str | None:
-    """The class where somebody said it, else its group where that is likely enough, else None."""
+def kind_told(chances: Chances, *, by_later: bool = False) -> str | None:
+    """The likeliest class where it is likely enough, else its group where that is, else None."""
     if not chances:
         return None
     best = max(chances, key=lambda each: each.chance)
-    if best.chance == 1:
+    if best.chance >= KIND_TOLD_MIN and (not by_later or best.chance == 1):  # a later prompt's is right in 7 of 19
         return best.intent
     group, of = next((group, of) for group, of in KIND_GROUPS.items() if best.intent in of)
     return group if math.fsum(each.chance for each in chances if each.intent in of) >= GROUP_TOLD_MIN else None

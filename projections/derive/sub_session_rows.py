@@ -241,11 +241,6 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     status: verdicts.JudgeStatus = next((status for status in order if status in statuses), "skipped")
     latest = next((each.standing.chances for each in reversed(prompts) if each.rubric.status == "ok"), ())
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
-    told, works = verdicts.kind_told(concluded.standing.chances), [each.turn.work for each in prompts]
-    # What was seen to be done has to agree with what was asked for.
-    changed = any({CHANGE, COMMIT} & {*work.marks} for work in works)
-    unseen = not all(work.observed for work in works)
-    agrees = changed == (concluded.intent in verdicts.CHANGE_INTENTS) or (unseen and not changed)
     return Detail(
         **{name: getattr(concluded, name) for name in _AS_CONCLUDED},
         first_title=text_of(first, "title"),
@@ -258,8 +253,20 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         latest_score=verdicts.expected_score(latest),
         judge_reason=reason if status == "unclassified" else None,
         estimate=estimate(concluded.standing.chances),
-        kind_told=told if agrees or concluded.said.intent else None,
+        kind_told=_kind_told(concluded),
     )
+
+
+def _kind_told(concluded: SubSession) -> str | None:
+    """Where nobody said it, what was seen to be done has to agree with it."""
+    chances, works = concluded.standing.chances, [each.turn.work for each in concluded.prompts]
+    if concluded.said.intent:
+        return verdicts.kind_told(chances)
+    changed = any({CHANGE, COMMIT} & {*work.marks} for work in works)
+    if changed != (concluded.intent in verdicts.CHANGE_INTENTS) and (changed or all(work.observed for work in works)):
+        return None
+    first = next((each.rubric.intent for each in concluded.prompts if each.rubric.status == "ok"), None)
+    return verdicts.kind_told(chances, by_later=first != concluded.judged_intent)
 
 
 def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | None, TextRef | None]:

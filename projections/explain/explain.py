@@ -196,7 +196,7 @@ def _verdict(facts: evidence.SubSessionEvidence, grade_told: str | None) -> str:
     if not row.settled:
         reached = ", still open"
     elif row.goal_complete is None:
-        reached = f" of which svc cannot tell whether its goal was reached{_undecided(verdict)}"
+        reached = f" of which svc cannot tell whether its goal was reached: {_undecided(verdict)}"
     elif row.goal_complete != verdict.goal_complete:
         reached = f" that {done}, as you said"
     else:
@@ -211,8 +211,8 @@ def _why_trivia(floor: floors.Floor) -> str:
 
 
 def _undecided(verdict: OutcomeVerdict) -> str:
-    """Why the judge cannot tell whether it reached its goal, where one reason is plain."""
-    return ": no answer was seen at its end" if verdict.undecided == "unseen" else ""
+    """Why the judge cannot tell whether it reached its goal."""
+    return evidence.said("undecided", verdict.undecided or "balanced")
 
 
 def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
@@ -299,7 +299,7 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
     text = ["It is still open; the outcome is judged when it settles."]
     if row.settled:
-        text = [f"The judge cannot tell{_undecided(verdict)}.", *facts.answered_correction()]
+        text = [f"The judge cannot tell: {_undecided(verdict)}.", *facts.answered_correction()]
         if verdict.goal_complete is not None:
             done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
             text[0] = f"The judge says: {done}."

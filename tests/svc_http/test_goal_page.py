@@ -256,7 +256,7 @@ async def test_where_nobody_can_tell_nothing_is_said_of_what_may_have_been_run(h
     house.has_seen(log)
     house.passes(NOW_US)
     assert all([said in words_of(await api.get(f"/goals/{first}")) for first, said in told.items()])
-    assert "What was seen does not settle it." in words_of(await api.get("/goals?outcome=undecided"))
+    assert "What was seen says too little." in words_of(await api.get("/goals?outcome=undecided"))
 
 
 def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -> None:

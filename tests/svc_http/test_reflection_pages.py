@@ -130,7 +130,7 @@ async def test_any_text_is_graded_and_none_is_stored(house: House, api: Caller, 
     events = len(house.events)
     answer = await press(api, "/habits/grade", prompt=prompt)
     assert (answer.status, len(house.events), answer.headers["Cache-Control"]) == (200, events, "no-store")
-    assert ("Read as a change" in words_of(answer)) == ("crash" in prompt)
+    assert ("Read as a bug fix" in words_of(answer)) == ("crash" in prompt)
     assert not [each for each in ("\u202e", "<b>fix") if each in answer.body.decode()]
 
 
@@ -290,8 +290,8 @@ async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(hous
     at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
     await house.works()
     text = words_of(await api.get(at))
-    assert "change not reached" in text
-    assert "question or a review not counted" in text
+    assert "bug fix not reached" in text
+    assert "question not counted" in text
     assert "not reached, or not counted" not in text
 
 

@@ -87,8 +87,8 @@ def test_a_letter_is_told_where_the_interval_spans_two_at_most(low: float, high:
 @table(
     ("classes", "told", "sentence"),
     {
-        "a class that somebody said": ({"bug_fix": 1.0}, "bug_fix", "a bug fix"),
-        "else a likely group": ({"bug_fix": 0.99, "feature": 0.01}, "a change", "a change"),
+        "a likely class": ({"bug_fix": 0.8, "feature": 0.2}, "bug_fix", "a bug fix"),
+        "else a likely group": ({"bug_fix": 0.79, "feature": 0.21}, "a change", "a change"),
         "a group needs seven tenths": ({"question": 0.5, "review": 0.19, "plan": 0.31}, None, "work of some kind"),
         "with them it is told": ({"question": 0.5, "review": 0.2, "plan": 0.3}, "a question", "a question or a review"),
         "plans are a group of their own": ({"plan": 0.7, "feature": 0.3}, "a plan", "a plan"),
@@ -97,6 +97,11 @@ def test_a_letter_is_told_where_the_interval_spans_two_at_most(low: float, high:
 def test_the_kind_is_told_where_it_is_likely(classes: dict[Intent, float], told: str | None, sentence: str) -> None:
     assert kind_told(chances(classes)) == told
     assert kind_of(told) == sentence
+
+
+def test_of_a_goal_that_begins_with_a_question_the_kind_of_a_later_prompt_is_told_as_its_group() -> None:
+    assert kind_told(chances({"bug_fix": 0.9, "feature": 0.1}), by_later=True) == "a change"
+    assert kind_told(chances({"bug_fix": 1.0}), by_later=True) == "bug_fix", "somebody said it"
 
 
 @table(

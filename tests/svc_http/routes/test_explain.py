@@ -171,7 +171,7 @@ async def test_a_days_work(house: House, api: Caller) -> None:
     shown, trivia = await explained(api, "a"), await explained(api, "b")
     check(house.events, shown)
     assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (2, ["embedded/2"], [])
-    assert shown["verdict"].startswith("A change that likely reached its goal; its prompts stand at ")
+    assert shown["verdict"].startswith("A bug fix that likely reached its goal; its prompts stand at ")
     assert any("completion is" in line for line in shown["details"])
     assert trivia["verdict"].startswith("Too little to count as work.")
     outcome, rubric = shown["outcome"], shown["rubric"]
