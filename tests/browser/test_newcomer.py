@@ -124,7 +124,7 @@ def test_a_page_that_stands_open_follows(running: Running, page: Page) -> None:
 def test_a_prompt_is_graded_while_one_types(page: Page) -> None:
     page.goto("/habits")
     page.get_by_label("A prompt, as you would send it").press_sequentially("Fix the crash in src/a.py")
-    page.locator("#graded").get_by_text("Read as a change").wait_for(timeout=15_000)
+    page.locator("#graded").get_by_text("Read as a bug fix").wait_for(timeout=15_000)
     assert page.url.endswith("/habits")
 
 
