@@ -234,20 +234,19 @@ def json_array(values: object) -> str:
     return msgspec.json.encode(values).decode()
 
 
-@cache
-def _reads() -> dict[str, dict[str, str]]:
-    return tomllib.loads((get_data(__name__, "reads.toml") or b"").decode())
+# Read with the module: a server that has no file handle left still reads.
+_READS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "reads.toml") or b"").decode())
 
 
 def sql(read: str, **parts: object) -> str:
     """A read of `reads.toml`; `parts` are what it names in braces beside the parts of the file."""
-    return filled(_reads()["reads"][read], **parts)
+    return filled(_READS["reads"][read], **parts)
 
 
 @lru_cache(maxsize=512)
 def filled(text: str, **parts: object) -> str:
     while "{" in text:
-        text = text.format_map(_reads()["parts"] | parts)
+        text = text.format_map(_READS["parts"] | parts)
     return text
 
 

@@ -91,7 +91,16 @@ _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
 _WORK_ON_CHECKS = r"(?!(?s:\W*(?:fix|re(?:name|factor|move|write)|move|delete|clean)\b(?!.*\brun\b)))"
 _SHOWN_BY: dict[str, re.Pattern[str]] = {  # what words that are quoted for a habit have to hold
-    "goal_explicit": re.compile(r"\s*\S+\s+\S+\s+\S"),
+    "goal_explicit": re.compile(  # three words, and one by which something is wished or asked
+        r"(?is)(?=\s*\S+\s+\S+\s+\S)(?:\W*(?:is|are|does|do|did|why|how|where|when|which|who|what)\b|.*\b(?:"
+        r"add|allow|build|change|check|compare|convert|create|delete|ensure|explain|find|fix|handle|implement|"
+        r"investigate|let'?s|list|make|move|must|needs? to|please|prevent|print|refactor|remove|rename|replace|return|"
+        r"should|show|support|update|want|would like|write)\b)"
+    ),
+    "scope_bounded": re.compile(  # a limit, or a path, a symbol or what stands between backticks
+        r"(?is).*(?:\b(?:only|just|don'?t|do not|without|leave|except|nothing else|keep|limit)\b|"
+        r"\w/\w|\w\.[a-z]{1,4}\b|`[^`]|\w\(\)|\w_\w|(?-i:[a-z][A-Z]))"
+    ),
     "verification_requested": re.compile(
         rf"(?is){_WORK_ON_CHECKS}.*(?<![\w:/.`-])"
         r"(?:(?:py|vi|unit|c)?tests?\b|testing|check|verif|validat|lint|confirm|coverage|pass\b)"
@@ -105,6 +114,7 @@ _MAY_SHOW = {  # so much as one of these, wherever it stands, may show a habit t
     "plan_first": re.compile(r"(?i)\bplan|\bsteps?\b|design"),
 }
 _FORBIDDEN = 0.1  # so likely is at most what the words of a prompt speak against
+_BY_WORDS = {"scope_bounded", *_MAY_SHOW}
 UNSURE = "nobody can tell: what was found may be enough or not"  # also where words may show what is judged as missed
 
 
@@ -153,8 +163,8 @@ def in_these_words(verdict: BooleanVerdict, found: Evidence, *, asked_back: bool
 
 
 def earned(verdict: BooleanVerdict, found: Evidence) -> bool:
-    """Whether it is shown: what is asked for by words of its own only by these."""
-    return verdict.value is True and (found.what != AS_A_WHOLE or verdict.name not in _MAY_SHOW)
+    """Whether it is shown: a limit, and what is asked for by words of its own, only by these."""
+    return verdict.value is True and (found.what != AS_A_WHOLE or verdict.name not in _BY_WORDS)
 
 
 def missed(verdict: BooleanVerdict, found: Evidence) -> bool:

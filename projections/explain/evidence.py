@@ -71,7 +71,10 @@ class SubSessionEvidence:
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
         quote = last_line(text) if pasted else one_line(text)
-        said = what.replace("the user", "the next prompt", 1) if turn is self.following else what
+        # A word that was only weighed decides nothing: it may as well be a question.
+        weighed = what == NOT_WORKING and not self.row.detail.outcome.evident
+        said = what.replace("read like a report of a failure", "may tell of something wrong") if weighed else what
+        said = said.replace("the user", "the next prompt", 1) if turn is self.following else said
         return EvidencePiece(what=said, position=turn.position, quote=quote)
 
     def text(self, ref: TextRef | None) -> str | None:

@@ -204,7 +204,7 @@ def lines_of(part: Found) -> Iterator[str]:
             yield wording.plainly(line, UTC)
     yield from evidence_of(part)
     for habit, said in part.get("booleans", {}).items():
-        sign = "? unsure:" if said["unsure"] else f"✓ {said['likely']}:" if said["earned"] else "✗ missed:"
+        sign = "? unsure:" if said["unsure"] else f"✓ {said['likely']}:" if said["earned"] else "✗ not found:"
         quoted = f"“{said['quote']}”" if said["quote"] else ""
         reason = " ".join(part for part in (wording.reason_of(said["what"], habit), quoted) if part)
         advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
