@@ -150,8 +150,13 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         return HabitExplained(**none | said | {"what": _NEVER, "asked_of": asked_of})
 
     def telling(places: Sequence[int]) -> BooleanExplained:
-        """The first that has words; texts are read until there is one."""
-        return next((each for place in places if (each := own(place)[name]).quote is not None), own(places[0])[name])
+        """The first that has words, else the first that shows it. Texts are read until there are words."""
+        shown = own(places[0])[name]
+        for each in (own(place)[name] for place in places):
+            if each.quote is not None:
+                return each
+            shown = each if each.earned and not shown.earned else shown
+        return shown
 
     earning = [place for place in asked if name in rubrics[place].earned]
     if earning:
@@ -173,7 +178,7 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         everywhere = len(asked) == len(rubrics) and all(name in applicable(each) for each in kinds)
         if not (nearest.unsure or everywhere):
             nearest = msgspec.structs.replace(nearest, unsure=True, **_NOT_ASKED)
-    likely = nearest.likely if nearest.earned else in_words(None if nearest.unsure else False, chance)
+    likely = nearest.likely if earning else in_words(None if nearest.unsure else False, chance)
     told = {"asked_of": asked_of, "chance": chance, "likely": likely}
     return HabitExplained(**msgspec.structs.asdict(nearest) | told)
 
@@ -232,7 +237,8 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
     verdicts, explained = {each.name: each for each in own.booleans}, {}
     for name, found in rubric_evidence(text, own, prompt.turn.position).items():
         verdict, place, span, quote = verdicts[name], 0, None, None
-        is_missed, is_earned = missed(verdict, found), earned(verdict, found)
+        likely = in_these_words(verdict, found, asked_back=asked_back)
+        is_missed, is_earned = missed(verdict, found), earned(verdict, found) and likely != "as likely as not"
         if found.span is not None:
             place = bisect_right(starts, found.span.start) - 1
             if text is not None:
@@ -242,7 +248,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             earned=is_earned,
             unsure=not (is_earned or is_missed),
             chance=verdict.chance,
-            likely=in_these_words(verdict, found, asked_back=asked_back),
+            likely=likely,
             span=span,
             how_to_earn=HABIT_WORDS[name].how if is_missed else None,
             prompt_id=named if is_earned else None,

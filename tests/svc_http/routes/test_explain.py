@@ -214,7 +214,8 @@ async def test_a_prompt_whose_answer_asks_back_does_not_surely_give_enough_to_st
         asked = log.prompt(session, "Rename total_of to sum_of in src/cart.py.", MONDAY)
         log.answer(session, asked, answer, MONDAY + SECOND)
         shown.append((await of(house, api, log, session, 4 * HOUR))["rubric"])
-    assert [each["booleans"]["context_sufficient"]["likely"] for each in shown] == ["likely", "as likely as not"]
+    told = [each["booleans"]["context_sufficient"] for each in shown]
+    assert [(each["likely"], each["unsure"]) for each in told] == [("likely", False), ("as likely as not", True)]
 
 
 async def test_habits_are_asked_and_boundaries_weighed_of_each_prompt(house: House, api: Caller) -> None:
