@@ -232,10 +232,8 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     total_usd, members = told_usd(total, partial=partial)["cost_usd"], []
     for developer_id in sorted(names, key=lambda each: (names[each], each)):
         spent = current.spent.get(developer_id, Spent())
-        own, told = (
-            {"developer_id": developer_id, "display_name": names[developer_id]},
-            told_usd(spent, partial=partial),
-        )
+        own = {"developer_id": developer_id, "display_name": names[developer_id]}
+        told = told_usd(spent, partial=partial)
         share = told["cost_usd"] / total_usd if told["cost_usd"] is not None and total_usd else None
         members.append(spent.shown_as(Member, known=not partial, **own, **told, share=share))
     ranked = all(member.cost_usd is not None for member in members)

@@ -19,6 +19,7 @@ from projections.reader import Reader, TextRef, bodies
 from projections.sub_sessions.rows import SubSessionRow, judged_turns
 
 QUOTE_CHARS_MAX = 240
+_WEIGHED = {NOT_WORKING: "the user's words may tell of something wrong"}  # what decides nothing may be a question
 FORGOTTEN = "observed, and forgotten since"
 SENTENCES = msgspec.convert(
     tomllib.loads((get_data(__name__, "sentences.toml") or b"").decode()), dict[str, dict[str, str]]
@@ -71,9 +72,7 @@ class SubSessionEvidence:
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
         quote = last_line(text) if pasted else one_line(text)
-        # A word that was only weighed decides nothing: it may as well be a question.
-        weighed = what == NOT_WORKING and not self.row.detail.outcome.evident
-        said = what.replace("read like a report of a failure", "may tell of something wrong") if weighed else what
+        said = what if self.row.detail.outcome.evident else _WEIGHED.get(what, what)
         said = said.replace("the user", "the next prompt", 1) if turn is self.following else said
         return EvidencePiece(what=said, position=turn.position, quote=quote)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.prompt import how_to_earn, rests_on_words, rubric_evidence
-from aggregates.reading.verdicts import BOOLEANS, BooleanName
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, kind_told
 from aggregates.scores import grades
 from aggregates.scores.grades import Interval, whole_counts
 from aggregates.scores.insights import Decided
@@ -224,13 +224,10 @@ class ShownHabit(msgspec.Struct, frozen=True):
 ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is one, or its words are gone
 
 
-_KIND_SURE_MIN = 0.8
-
-
 def _surely_misses(name: BooleanName, body: PromptDetail) -> bool:
     """By its own kind, not by that of its goal: to commit a fix calls for no cause."""
     own = body.rubric
-    return name in own.missed and own.confidence >= _KIND_SURE_MIN
+    return name in own.missed and kind_told(own.chances) == own.intent
 
 
 def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:

@@ -18,6 +18,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
 from aggregates.scores.grades import Tally
+from projections.explain.evidence import SENTENCES
 from svc_http.bodies import HttpError
 from svc_http.pages import charts, words
 from svc_http.ports import Service
@@ -68,7 +69,8 @@ def environment() -> jinja2.Environment:
         "habit_bar": charts.habit,
     }
     made.globals |= {"file": file_url, "kinds": words.KINDS, "causes": words.CAUSES, "languages": words.LANGUAGES}
-    made.globals |= {name: getattr(words.SAID, name) for name in ("sorts", "reasons", "undecided", "roles")}
+    made.globals |= {name: getattr(words.SAID, name) for name in ("sorts", "reasons", "roles")}
+    made.globals["undecided"] = SENTENCES["undecided"]
     return made
 
 

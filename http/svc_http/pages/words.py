@@ -38,7 +38,6 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasons: dict[str, tuple[str, str]]
     sorts: dict[str, str]
     report_states: dict[str, str]
-    undecided: dict[str, str]
     buttons: dict[str, tuple[str, str, str]]
     roles: dict[str, str]
     said: dict[str, str]
