@@ -328,6 +328,15 @@ def _wrong_sql(pattern: str) -> Sequence[str]:
     return [*in_code, *(path.name for path in declared if re.search(pattern, path.read_text(encoding="utf-8")))]
 
 
+def test_every_python_finds_the_same() -> None:
+    """Before Python 3.11.5 `(ab)*+` keeps the a of a turn that fails (gh-106052). `(?>(ab)*)` and these two do not."""
+    whole = (r'(?:\\.[^"\\]*+)*+', r"(?=\\[nr])\\)*+")  # each turn takes what it began, or begins none
+    paths = [path for root in ROOMS.values() for path in root.rglob("*.*") if path.suffix in (".py", ".toml")]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    found = [text[: repeat.end()] for text in texts for repeat in re.finditer(r"\)(?:[*+?]|\{[\d,]+\})\+", text)]
+    assert [text[-60:] for text in found if not text.endswith(whole)] == []
+
+
 def test_sql_is_bound_by_name_or_in_order() -> None:
     """Numbered placeholders with a sequence warn from Python 3.12 on, and raise from 3.14 on."""
     assert _wrong_sql(r"\?\d") == []

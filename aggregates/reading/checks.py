@@ -10,7 +10,7 @@ from itertools import dropwhile
 
 from aggregates.reading.sentences import CHECK_KINDS, HELD, LISTS, held, patterns
 
-_CLAUSES = re.compile(r"(?:[^.!?;\n。]++|[.!?;](?!\s|$))++")
+_CLAUSES = re.compile(r"(?>(?:[^.!?;\n。]+|[.!?;](?!\s|$))+)")
 _PARTS, _AT = re.compile(r"[a-z0-9]+"), re.compile(r"::|[#:]\d")
 _SAID = patterns("checks")
 _KIND_OF = {word: kind for kind, words in CHECK_KINDS.items() for word in words}
