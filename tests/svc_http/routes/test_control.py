@@ -37,11 +37,6 @@ async def test_an_import_is_the_developers_who_is_named(house: House, admin: Cal
     assert [event.developer_id for event in house.events if isinstance(event, PromptCaptured)] == [ANA]
 
 
-async def test_nothing_is_imported_for_one_who_is_no_member(house: House, admin: Caller) -> None:
-    answer = await admin.post("/v1/admin/control/import", IMPORT | {"organization_id": str(OTHER)})
-    assert (answer.status, "member" in answer.message, house.events) == (400, True, [])
-
-
 async def test_a_developer_who_has_left_may_be_forgotten(house: House, admin: Caller) -> None:
     whose = {"organization_id": str(OTHER), "developer_id": str(ANA)}
     assert (await admin.post("/v1/admin/control/forget", whose)).status == 204
@@ -97,10 +92,7 @@ async def test_the_configuration(intake: Caller) -> None:
 
 
 async def test_the_end_of_the_setup(house: House, intake: Caller) -> None:
-    """204, and it is a fact; a whole key that was sent by mistake is not kept. Without a version it is a 400."""
-    for value in (None, "", "  ", 5, "v" * 65):
-        refused = await intake.post("/v1/setup-complete", {"plugin_version": value})
-        assert (refused.status, "plugin_version" in refused.message) == (400, True)
+    """204, and it is a fact; a whole key that was sent by mistake is not kept."""
     body = {"plugin_version": "0.6.0", "key_prefix": ANA_KEY}
     answer = await intake.post("/v1/setup-complete", body)
     assert (answer.status, answer.body) == (204, b"")
@@ -209,14 +201,6 @@ async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, admin
         "requested_at": listed["requested_at"],
     }
     assert count > 5
-
-
-async def test_what_makes_no_sense_is_refused(api: Caller) -> None:
-    """400, with what to mend."""
-    wrong = {"to": {"from": "2026-08-01"}, "days": {"from": "1990-01-01", "to": "2026-08-01"}}
-    for field, body in (wrong | {"developer_id": AUGUST | {"developer_id": "ana"}}).items():
-        answer = await api.post(OWNER, body)
-        assert (answer.status, field in answer.message) == (400, True)
 
 
 async def test_an_administrator_begins_them_and_sees_all(api: Caller, admin: Caller) -> None:

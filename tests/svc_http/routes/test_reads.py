@@ -195,9 +195,6 @@ async def test_days_and_zones(house: House, api: Caller) -> None:
         assert (await api.get(f"{V3}/speed?window={window}")).json["sparkline"] == [0.0, 0.0, 1.0, 0.0]
 
 
-UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
-
-
 async def newest(api: Caller) -> str:
     """The id of the sub-session that started last."""
     row = (await api.get(f"{V3}/realtime/sub-sessions?limit=1")).json[0]
@@ -298,12 +295,14 @@ async def test_a_former_id_leads_to_the_sub_session_that_holds_its_turn(house: H
         assert found["score_v3_sub_session_id"] == present
 
 
-@pytest.mark.parametrize("path", ["", "/prompts", "/turns", "/explain"])
-@pytest.mark.parametrize("wanted", UNKNOWN_IDS)
-async def test_an_unknown_id(api: Caller, path: str, wanted: str) -> None:
-    """404, whether it could be an id or not."""
-    answer = await api.get(f"{V3}/sub-sessions/{wanted}{path}")
-    assert (answer.status, "sub-session" in answer.message) == (404, True)
+# --- which instants a range means ---------------------------------------------------------------------------------
 
 
-# --- ranges ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", ["files", "prompts/top", "task-time", "model-task"])
+async def test_today_is_the_default(house: House, api: Caller, path: str) -> None:
+    """From midnight to midnight in the profile's zone; UTC until one is set."""
+    for zone, hour in (("UTC", "00"), ("Pacific/Kiritimati", "10")):
+        carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
+        shown = (await api.get(f"{V3}/{path}")).json["range"]
+        days = [f"2026-08-0{day}T{hour}:00:00Z" for day in (1, 2)]
+        assert [*(iso(shown.pop(name)) for name in ("fromUs", "toUs")), shown] == [*days, {"timezone": zone}]

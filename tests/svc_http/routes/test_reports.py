@@ -169,27 +169,6 @@ async def test_an_unreadable_source_is_said_and_then_it_works_again(shop: Worksh
     assert (await record(ana, again))["status"] == "completed"
 
 
-REFUSED = [
-    ({"period": "hourly"}, "period"),
-    ({"date": "yesterday"}, "$.date"),
-    ({"date": "2031-01-01"}, "$.date"),
-    ({"timezone": "Mars/Olympus"}, "$.timezone"),
-    ({"timezone": "Etc/GMT 5"}, "$.timezone"),
-    ({"period": None}, "period"),
-    ([], "body"),
-    (b"{", "JSON"),
-]
-
-
-@pytest.mark.parametrize(("body", "named"), REFUSED)
-async def test_what_cannot_be_reported_on_is_refused_with_a_reason(ana: Caller, body: object, named: str) -> None:
-    """400, and nothing is queued."""
-    answer = await ana.post(f"{REPORT}/generate", body)
-    assert answer.status == 400
-    assert named in answer.message
-    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
-
-
 async def test_everything_may_be_left_out(shop: Workshop, ana: Caller) -> None:
     """Without a body: the last whole day of the profile's zone; of an empty one a report without a guess."""
     answer = await ana.call("POST", f"{REPORT}/generate")

@@ -1,6 +1,6 @@
 """`POST /v1/prompts/response`: retries, conflicts, provenance and the canonical hash.
 
-And `POST /v1/import`: what of an exchange is refused, before anything is stored.
+And `POST /v1/import`: the largest that is taken, and where it is looked at.
 """
 
 from hashlib import sha256
@@ -33,12 +33,13 @@ def response(prompt_id: str, text: str = "Done.", operation: str = "op-1", **fie
 
 
 async def test_a_response_is_captured(house: House, intake: Caller) -> None:
-    """204 without a body; every field is kept."""
+    """204 without a body; every field is kept. A session beside the id changes nothing."""
     prompt_id = await capture(intake)
     fields: dict[str, Any] = {"responded_at": "2026-08-01T12:00:10Z", "elapsed_ms": 1234.4, "model": "claude-opus"}
     fields |= {"input_tokens": 10, "output_tokens": 20, "cache_read_tokens": 30, "cache_creation_tokens": 40}
     fields |= {"cost_usd": 0.0125, "cost_catalog_revision": 7, "cost_kind": "public_list_price_estimate"}
-    answer = await intake.post(RESPONSE, response(prompt_id, **fields))
+    body = response(prompt_id, tool_session_id="session-1", **fields)
+    answer = await intake.post(RESPONSE, body, {"X-Any-Plugin-Version": "9.0.0"})
     assert (answer.status, answer.body) == (204, b"")
     (event,) = answered(house)
     assert event.responded_at_us == 1_785_585_610_000_000
@@ -94,74 +95,13 @@ async def test_the_canonical_hash(house: House, intake: Caller) -> None:
         assert status == 204 or "response_content_hash" in answer.message
 
 
-BAD_FIELDS: list[tuple[str, object]] = [
-    ("prompt_id", None),
-    ("prompt_id", "1"),
-    ("response_operation_id", None),
-    ("response_operation_id", "o" * 129),
-    ("response_text", "a\0b"),
-    ("elapsed_ms", -1),
-    ("input_tokens", 1.5),
-    ("input_tokens", 2**53),
-    ("cost_usd", -0.1),
-    ("cost_usd", 1e300),
-    ("cost_kind", "guessed"),
-    ("responded_at", "yesterday"),
-    ("response_content_hash", "abc"),
-]
-
-
-@pytest.mark.parametrize(("field", "value"), BAD_FIELDS)
-async def test_bad_input_is_refused(house: House, intake: Caller, field: str, value: object) -> None:
-    """400 that names the field; nothing is stored."""
-    prompt_id = await capture(intake)
-    answer = await intake.post(RESPONSE, response(prompt_id) | {field: value})
-    assert answer.status == 400
-    assert field in answer.message
-    assert answered(house) == []
-
-
-async def test_a_session_selects_no_prompt(house: House, intake: Caller) -> None:
-    """By the contract it did for old plugins until a date that has passed; beside an id it changes nothing."""
-    prompt_id = await capture(intake)
-    sent = {"tool_session_id": "session-1", "response_text": "Done.", "plugin_version": "0.5.0"}
-    for body, hint in ((sent, "2026-08-16"), ({"response_text": "Done."}, "no prompt is selected")):
-        answer = await intake.post(RESPONSE, body)
-        assert (answer.status, hint in answer.message) == (400, True)
-    headers = {"X-Any-Plugin-Version": "9.0.0"}
-    assert (await intake.post(RESPONSE, response(prompt_id) | sent, headers)).status == 204
-
-
 # --- exchanges that are imported ------------------------------------------------------------------------------------
 
 RECORD: dict[str, Any] = {"record_id": "tool:1", "at_us": 1_785_402_030_000_000, "kind": "tool"}
-PROMPT: dict[str, Any] = {"line_id": "line-1", "text": "Fix it.", "at_us": 1_785_402_000_000_000}
 
 
 def exchange(**record: Any) -> dict[str, Any]:
     return {"agent_session_id": "session-2", "drafts": [{"record": RECORD | record}]}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *(exchange(record_id=value) for value in (" ", "x" * 1_025, 1)),
-        *(exchange(input_tokens=value) for value in (-1, 10**12 + 1, 0.5)),
-        *(exchange(**{name: value}) for name, value in (("at_us", 10**18), ("kind", "other thing"), ("origin", 0))),
-        {"agent_session_id": " "},
-        {"agent_session_id": "s", "drafts": [{"record": RECORD, "more": [["a", -1, 0]]}]},
-        {"agent_session_id": "s", "drafts": [{"record": RECORD, "more": [["a", 1, 0]] * 501}]},
-        *({"agent_session_id": "s", "prompt": PROMPT | more} for more in ({"text": " "}, {"line_id": ""})),
-        {"agent_session_id": "s", "prompt": PROMPT, "answer": {"text": "Done.", "at_us": 1, "elapsed_ms": -1}},
-    ],
-)
-async def test_what_no_agent_says_is_refused(house: House, intake: Caller, wrong: dict[str, Any]) -> None:
-    """Also where the exchange before it is right: a body is taken or refused as a whole."""
-    body = {"source": "codex", "exchanges": [{"agent_session_id": "s", "prompt": PROMPT}, wrong]}
-    answer = await intake.post("/v1/import", body)
-    assert answer.status == 400
-    assert "exchanges[" in answer.json["message"]
-    assert house.events == []
 
 
 async def test_what_an_agent_says_at_most_is_taken(house: House, intake: Caller) -> None:
