@@ -1,21 +1,16 @@
 """Measure the judges on labelled data (scoring.md, section 9).
 
-    python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked] [--parts 10]
-    python -m tests.judges.report DATA_DIR --answers FILE [--answers FILE …] [--json]
+    python -m tests.judges.report DATA_DIR [--json] [--locked] [--parts 10]
 
 DATA_DIR holds `labels/`. Rubric and boundary judge are trained for each of ten parts of the developers without that
-part, and judge it; `--parts` measures on the first so many of them, in that share of the time; `--shipped` uses the
-shipped weights, which have seen the labels. The outcome judge has rules written by hand with these sessions known, so
-its figures are not cross-validated.
-
-`--answers` measures recorded answers of a text model. A file of them has an object a line. Of a prompt: `id`, `intent`
-(null or "unclassified": it cannot be said) and the booleans, each true, false, null or "unsure". Of a gap: `session`,
-`turn` (the one after it, from 1) and `new_topic`.
+part, and judge it; `--parts` measures on the first so many of them, in that share of the time; `--locked` judges the
+lock box by the shipped weights. The outcome judge has rules written by hand with these sessions known, so its figures
+are not cross-validated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import click
 import msgspec
@@ -25,11 +20,10 @@ from rich.table import Table
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
 from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, BoundaryVerdict, Intent, applicable
+from aggregates.reading.verdicts import BOOLEANS, BoundaryVerdict, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
-from svc.llm.answers import Said
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.judge import Item, before, prompt_turns, read_lines
+from tests.judges.judge import Item, before, prompt_turns
 from tests.judges.labels import FOLDS, SessionItem, fold_of, labelled_items, labelled_sessions
 from tests.judges.measures import (
     BoundaryMeasures,
@@ -63,25 +57,23 @@ class Report(msgspec.Struct, frozen=True):
     lock_box: str = "used up: judged once, on 25 November 2026; it tells nothing new of strangers"
 
 
-def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> Report:
-    pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked, parts=parts)
+def report(data_dir: Path, *, locked: bool = False, parts: int = FOLDS) -> Report:
+    pairs = prompt_pairs(data_dir, locked=locked, parts=parts)
     sessions = labelled_sessions(data_dir, locked=locked)
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
         measure_estimates(pairs),
-        measure_boundaries(sessions, shipped=shipped or locked, parts=parts),
+        measure_boundaries(sessions, shipped=locked, parts=parts),
         measure_decided(unseen_verdicts(sessions)),
     )
 
 
-def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> list[Pair]:
-    """Each labelled prompt beside the verdict of a model that has seen nothing of its developer.
-
-    `shipped`: beside that of the shipped weights. `locked`: the lock box, which these have not seen either.
-    """
+def prompt_pairs(data_dir: Path, *, locked: bool = False, parts: int = FOLDS) -> list[Pair]:
+    """Each labelled prompt beside the verdict of a model that has seen nothing of its developer; in the lock box those
+    are the shipped weights."""
     raw = labelled_items(data_dir, "prompts", locked=locked)
-    if shipped or locked:
+    if locked:
         return [_pair(item, SHIPPED) for item in raw]
     models = models_by_fold(items_of(data_dir), parts)
     folds = ((item, fold_of(item["developer"])) for item in raw)
@@ -149,92 +141,6 @@ def judged_gaps(turns: Sequence[Turn], model: BoundaryModel) -> dict[int, Bounda
     return found
 
 
-# Recorded answers of a text model
-
-
-class PromptAnswer(msgspec.Struct, kw_only=True, rename={"item_id": "id"}):
-    """What was answered about one labelled prompt; quotes and the like are not measured."""
-
-    item_id: str
-    intent: Intent | Literal["unclassified"] | None
-    confidence: float = 0.0
-    goal_explicit: Said = None
-    scope_bounded: Said = None
-    references_concrete: Said = None
-    context_sufficient: Said = None
-    verification_requested: Said = None
-    root_cause_oriented: Said = None
-    plan_first: Said = None
-
-
-class GapAnswer(msgspec.Struct, kw_only=True):
-    """What was answered about the gap before a turn."""
-
-    session: str
-    turn: int
-    new_topic: bool
-
-
-class Recorded(NamedTuple):
-    prompts: Mapping[str, PromptAnswer]
-    gaps: Mapping[tuple[str, int], GapAnswer]
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """Recorded answers beside the labels."""
-
-    prompts: PromptMeasures
-    answered_prompts: int
-    gaps: int
-    boundaries: BoundaryMeasures  # of the gaps that were answered
-    unknown: int  # answers about nothing that is labelled here
-
-
-def recorded(files: Sequence[Path]) -> Recorded:
-    """The answers of these files; of two about the same the later one."""
-    prompts: dict[str, PromptAnswer] = {}
-    gaps: dict[tuple[str, int], GapAnswer] = {}
-    for path in files:
-        for number, line in enumerate(read_lines(path), 1):
-            try:
-                if "session" in line:
-                    gap = msgspec.convert(line, GapAnswer)
-                    gaps[gap.session, gap.turn] = gap
-                else:
-                    prompt = msgspec.convert(line, PromptAnswer)
-                    prompts[prompt.item_id] = prompt
-            except msgspec.ValidationError as error:
-                raise click.UsageError(f"{path}, line {number}: {error}") from error
-    return Recorded(prompts, gaps)
-
-
-def measured_answers(data_dir: Path, answers: Recorded, *, locked: bool = False) -> Answered:
-    """Recorded answers beside the labels of DATA_DIR, outside the lock box or only in it."""
-    items = [item for item in labelled_items(data_dir, "prompts", locked=locked) if str(item["id"]) in answers.prompts]
-    pairs = [_answered_pair(item, answers.prompts[str(item["id"])]) for item in items]
-    sessions = {str(each["session"]): each for each in labelled_items(data_dir, "sessions", locked=locked)}
-    known = {gap: said for gap, said in answers.gaps.items() if sessions.get(gap[0], {}).get("arcs")}
-    starts = {(name, arc["start"]) for name in {gap[0] for gap in known} for arc in sessions[name]["arcs"]}
-    judged = {gap for gap, said in known.items() if said.new_topic}
-    expert = known.keys() & starts
-    unknown = len(answers.prompts) - len(pairs) + len(answers.gaps) - len(known)
-    boundaries = BoundaryMeasures(len(expert & judged), len(judged), len(expert))
-    return Answered(measure_prompts(pairs), len(pairs), len(known), boundaries, unknown)
-
-
-def _answered_pair(item: Item, answer: PromptAnswer) -> Pair:
-    intent = None if answer.intent == "unclassified" else answer.intent
-    said: dict[Any, Said] = {name: getattr(answer, name) for name in (applicable(intent) if intent else ())}
-    return pair_of(
-        item,
-        "unclassified" if intent is None else "ok",
-        intent,
-        {name: said[name] is True if name in said else None for name in BOOLEANS},
-        confidence=answer.confidence,
-        sure={name: value for name, value in said.items() if isinstance(value, bool)},
-    )
-
-
 # What is printed
 
 
@@ -264,22 +170,10 @@ def figures(measured: Any, name: str = "") -> Iterator[tuple[str, str]]:
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--locked", is_flag=True, help="Judge the lock box with the weights of this version: once, at the end.")
-@click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
 @click.option("--parts", type=click.IntRange(2, FOLDS), default=FOLDS, help="Measure on so many parts of developers.")
-@click.option(
-    "--answers",
-    "files",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Measure these recorded answers of a text model.",
-)
-def main(data_dir: Path, as_json: bool, locked: bool, shipped: bool, parts: int, files: tuple[Path, ...]) -> None:
-    """Measure the judges on DATA_DIR/labels: the embedded ones, or a text model."""
-    measured: Report | Answered
-    if files:
-        measured = measured_answers(data_dir, recorded(files), locked=locked)
-    else:
-        measured = report(data_dir, shipped=shipped, locked=locked, parts=parts)
+def main(data_dir: Path, as_json: bool, locked: bool, parts: int) -> None:
+    """Measure the judges on DATA_DIR/labels."""
+    measured = report(data_dir, locked=locked, parts=parts)
     if as_json:
         click.echo(msgspec.json.encode(measured).decode())
         return

@@ -16,7 +16,7 @@ from aggregates.judging.boundary import BoundaryModel
 from aggregates.reading.model import RubricWeights
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.sentences import PAIRS, WORDS
-from aggregates.reading.verdicts import BOOLEANS, applicable
+from aggregates.reading.verdicts import applicable
 from tests.judges import labels, train, train_arcs
 from tests.judges.labels import (
     FOLDS,
@@ -37,11 +37,6 @@ from tests.judges.report import main
 from tests.judges.train import NUMBER, tables, words_and_pairs, written_items
 
 PARTS = 2  # of the ten: what all ten take minutes for, `make judge-report` tells
-EARNED = ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient")
-LABEL: dict[str, Any] = {"status": "ok", "intent": "small_change"} | {
-    name: name in EARNED if name in applicable("small_change") else None for name in BOOLEANS
-}
-PROMPT = "Rename getUsr to getUser in src/user.ts"
 
 
 @pytest.mark.parametrize(
@@ -64,38 +59,8 @@ def written(path: Path, *items: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.fixture
-def data_dir(tmp_path: Path) -> Path:
-    """One labelled prompt, and one labelled session of two arcs."""
-    turns = [{"turn": 1, "prompt": PROMPT, "response_end": "Done."}, {"turn": 2, "prompt": "Now write a page about it"}]
-    arcs = [{"start": place, "end": place, "intent": "small_change", "goal_complete": None} for place in (1, 2)]
-    written(tmp_path / "labels" / "prompts.jsonl", {"id": "zz1:s:1", "prompt": PROMPT, "label": LABEL})
-    written(tmp_path / "labels" / "sessions.jsonl", {"session": "zz1:s", "turns": turns, "arcs": arcs})
-    return tmp_path
-
-
 def report(*options: object) -> Result:
     return CliRunner().invoke(main, list(map(str, options)))
-
-
-def test_recorded_answers_are_measured_beside_the_labels(data_dir: Path) -> None:
-    """One boolean of five is wrong, one unsure; the gap was seen; an answer about nothing here is counted apart."""
-    said = LABEL | {"scope_bounded": False, "context_sufficient": "unsure"}
-    gap = {"session": "zz1:s", "turn": 2, "new_topic": True}
-    file = written(data_dir / "answers.jsonl", {"id": "zz1:s:1", **said}, {"id": "zz9:s:1", **said}, gap)
-    found = json.loads(report(data_dir, "--answers", file, "--json").stdout)
-    assert (found["answered_prompts"], found["gaps"], found["unknown"]) == (1, 1, 1)
-    assert found["prompts"]["intent_accuracy"] == {"hits": 1, "total": 1}
-    assert found["prompts"]["score_error"] == 40
-    assert found["prompts"]["sure"]["all"]["told"] == {"hits": 4, "total": 5}
-    assert found["boundaries"] == {"right": 1, "judged": 1, "expert": 1, "chances": []}
-    table = report(data_dir, "--answers", file).stdout
-    assert re.search(r"prompts sure all told +│ 0\.800 \(4 of 5; 0\.38-0\.96\)", table)
-
-
-def test_a_line_that_is_no_answer_is_named(data_dir: Path) -> None:
-    file = written(data_dir / "answers.jsonl", {"id": "zz1:s:1", "intent": "wish"})
-    assert "answers.jsonl, line 1" in report(data_dir, "--answers", file).output
 
 
 TASKS = ("the invoice export", "our login page", "a nightly import", "the search index", "retry handling")
