@@ -20,7 +20,7 @@ from svc.actors.actors import ActorContext, recur
 from svc.actors.administration import FOLLOW_EVENTS, TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.log.opening import LEASE_SECONDS, Leases
-from svc.log.store import LeaseFence, SharedRecorder, StoreUnavailable, fenced
+from svc.log.store import LeaseFence, LogRecorder, StoreUnavailable, fenced
 from svc.process import RESTART_SECONDS_MAX
 from svc.views.replay import Rebuilding
 
@@ -41,7 +41,7 @@ class Following:
 
     var: Path
     context: ActorContext
-    _shared: SharedRecorder
+    _shared: LogRecorder
     _administration: Administration
     _catalog: Catalog
     _rebuilding: Rebuilding
@@ -110,7 +110,7 @@ class Following:
 
 
 @asynccontextmanager
-async def alone(shared: SharedRecorder | None, name: str) -> AsyncIterator[None]:
+async def alone(shared: LogRecorder | None, name: str) -> AsyncIterator[None]:
     """Do the block while no other node does it. Raises `StoreUnavailable` where one takes too long."""
     if shared is None:
         yield
@@ -132,7 +132,7 @@ async def alone(shared: SharedRecorder | None, name: str) -> AsyncIterator[None]
 
 
 class Leading:
-    def __init__(self, shared: SharedRecorder, jobs: Mapping[str, Job]) -> None:
+    def __init__(self, shared: LogRecorder, jobs: Mapping[str, Job]) -> None:
         self._leases = Leases(shared, str(uuid4()))
         self._jobs = jobs
         self._running: dict[str, tuple[int, trio.CancelScope]] = {}

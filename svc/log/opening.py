@@ -18,7 +18,7 @@ from eventsourcing.domain import EventSourcingError
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret, write_secret
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
-from svc.log.store import EventStore, SharedRecorder, StoreUnavailable
+from svc.log.store import EventStore, LogRecorder, StoreUnavailable
 from svc.log.vault import KEY_BYTES, FileKeys, Keys, Vault, VaultError
 from svc.process import Place
 from svc.settings import secret_in
@@ -54,7 +54,7 @@ def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
         recorder.close()
         raise
     vault = Vault(keys)
-    return EventStore(recorder, Codec(vault), recorder), vault
+    return EventStore(recorder, Codec(vault)), vault
 
 
 def holds_data(place: Place) -> bool:
@@ -115,7 +115,7 @@ def make_master_key(path: Path) -> bool:
 class SharedKeys(Keys):
     """Data keys in the store, each wrapped by the master key and bound to its owner."""
 
-    def __init__(self, recorder: SharedRecorder, master_key: bytes) -> None:
+    def __init__(self, recorder: LogRecorder, master_key: bytes) -> None:
         self._recorder, self._master = recorder, AESGCM(master_key)
 
     def prove(self) -> None:
@@ -148,7 +148,7 @@ class SharedKeys(Keys):
 
     def destroy(self, developer_id: UUID) -> None:
         with _unusable():
-            self._recorder.write("DELETE FROM {schema}.svc_keys WHERE owner = %s", [developer_id])
+            self._recorder.write("DELETE FROM {schema}.svc_keys WHERE owner = %s", [[developer_id]])
 
     def there(self) -> frozenset[UUID]:
         with _unusable():
@@ -170,7 +170,7 @@ def _unusable() -> Iterator[None]:
 class Leases:
     """Which jobs this node may do: a row each, with an end by the server's clock and an epoch that counts holders."""
 
-    def __init__(self, recorder: SharedRecorder, holder: str) -> None:
+    def __init__(self, recorder: LogRecorder, holder: str) -> None:
         self._recorder, self.holder = recorder, holder
 
     def held(self, names: Collection[str]) -> dict[str, int]:

@@ -8,17 +8,16 @@ connection says itself that commits are synced, how long it waits for a lock, a 
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeVar
-from uuid import UUID
 
 import psycopg
 import structlog
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
+from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
 from psycopg import Connection, Cursor
 from psycopg.abc import PQGen
@@ -26,7 +25,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from svc.log.store import STORE_READERS_MAX, Fence, LeaseFence, StoreUnavailable, current_fences
+from svc.log.store import STORE_READERS_MAX, Fence, LeaseFence, LogRecorder, StoreUnavailable, current_fences
 
 SHARED_WRITERS_MAX = 3  # connections: the journal's, one for keys and leases, one that looks a lost commit up
 SHARED_CONNECT_SECONDS = 5.0  # how long a connection is waited for, in the pool and on the network
@@ -79,14 +78,6 @@ _INSERT = (
     "unnest(%(ids)b::uuid[], %(versions)b::bigint[], %(topics)b::text[], %(states)b::bytea[]) "
     "WITH ORDINALITY AS e (id, version, topic, state, number) RETURNING notification_id"
 )
-_COLUMNS = "originator_id, originator_version, topic, state, notification_id"
-_SELECT = f"SELECT {_COLUMNS} FROM {{schema}}.stored_events "
-_SELECT_PAGE = (
-    f"SELECT {_COLUMNS} FROM (SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id) AS bytes, "
-    "row_number() OVER (ORDER BY notification_id) AS number FROM (SELECT * FROM {schema}.stored_events "
-    "WHERE notification_id > %s ORDER BY notification_id LIMIT %s) page) sized "
-    "WHERE bytes <= %s OR number = 1 ORDER BY notification_id"
-)
 
 
 class BoundedConnection(Connection[DictRow]):
@@ -118,8 +109,10 @@ def _configure(connection: Connection[Any]) -> None:
     connection.execute(_SESSION, [str(bound) for bound in bounds])
 
 
-class PostgresRecorder(PostgresApplicationRecorder):
+class PostgresRecorder(PostgresApplicationRecorder, LogRecorder):
     """Events in the library's table; keys, leases and the last position beside it."""
+
+    is_shared = True
 
     def __init__(self, conninfo: str, schema: str) -> None:
         super().__init__(SharedDatastore(conninfo, schema, STORE_READERS_MAX))
@@ -132,35 +125,22 @@ class PostgresRecorder(PostgresApplicationRecorder):
         self._insert_now = self._named(_RAISE_HEAD + _INSERT)
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
-        return self.insert_fenced(stored_events, ())
+        fences: Sequence[Fence] = kwargs.get("fences", ())
+        # Without fences one statement is one transaction.
+        connected = self._fenced_transaction(fences) if fences else self._writing.cursor()
+        try:
+            with connected as cursor:
+                return self._inserted(cursor, stored_events)
+        except EventSourcingError as error:
+            if not _outcome_is_unknown(error):
+                raise
+            log.warning("the answer to a commit was lost, and it is looked up", reason=str(error))
+            self._writing.pool.check()
+            return self._settled(stored_events, fences)
 
     def max_notification_id(self) -> int | None:
         (row,) = self.rows("SELECT head FROM {schema}.svc_log")
         return row["head"] or None
-
-    def select_stream(self, stream_id: UUID) -> list[Notification]:
-        return self._select("WHERE originator_id = %s ORDER BY originator_version", [stream_id])
-
-    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
-        where = "WHERE originator_id = %s AND originator_version < %s ORDER BY originator_version DESC LIMIT 1"
-        return next(iter(self._select(where, [stream_id, below_version])), None)
-
-    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        return _notifications(self.rows(_SELECT_PAGE, [position, limit_events, limit_bytes]))
-
-    def select_positions(self, positions: Sequence[int]) -> list[Notification]:
-        return self._select("WHERE notification_id = ANY(%s)", [list(positions)])
-
-    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
-        where = "WHERE topic = ANY(%s) AND notification_id > %s ORDER BY notification_id LIMIT %s"
-        return self._select(where, [list(topics), after, limit_events])
-
-    def replace_states(self, states: Mapping[int, bytes]) -> None:
-        update = (
-            "UPDATE {schema}.stored_events e SET state = n.state FROM unnest(%s::bigint[], %b::bytea[]) "
-            "AS n (position, state) WHERE e.notification_id = n.position"
-        )
-        self.write(update, [list(states), list(states.values())])
 
     def sweep(self) -> bool:
         """Free what overwritten rows took; copies stay in the server's own write-ahead log until it recycles that."""
@@ -183,21 +163,8 @@ class PostgresRecorder(PostgresApplicationRecorder):
         if listening is not None:
             listening.close()
 
-    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
-        # Without fences one statement is one transaction.
-        connected = self._fenced_transaction(fences) if fences else self._writing.cursor()
-        try:
-            with connected as cursor:
-                return self._inserted(cursor, stored_events)
-        except EventSourcingError as error:
-            if not _outcome_is_unknown(error):
-                raise
-            log.warning("the answer to a commit was lost, and it is looked up", reason=str(error))
-            self._writing.pool.check()
-            return self._settled(stored_events, fences)
-
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[DictRow]:
-        """The rows of one statement, a transaction of its own, which may be done twice; `{schema}` is the schema."""
+        """A statement may be done twice; `{schema}` in it is the schema."""
         datastore = self._writing if writing else self.datastore
         try:
             return self._rows(datastore, statement, values)
@@ -226,9 +193,9 @@ class PostgresRecorder(PostgresApplicationRecorder):
                 self._stop_listening()
                 time.sleep(seconds)  # polling finds everything; this connection only wakes
 
-    def write(self, statement: str, values: Sequence[Any]) -> None:
+    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
         with self._fenced_transaction(current_fences()) as cursor:
-            cursor.execute(self._named(statement), values)
+            cursor.executemany(self._named(statement), values)
 
     @contextmanager
     def _fenced_transaction(self, fences: Sequence[Fence]) -> Iterator[Cursor[DictRow]]:
@@ -265,27 +232,22 @@ class PostgresRecorder(PostgresApplicationRecorder):
     def _settled(self, events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
         """The positions of events whose commit was not answered; where it has not happened, it is made now."""
         first = events[0]
-        find = _SELECT + "WHERE originator_id = %s AND originator_version = %s"
+        find = "SELECT notification_id, state FROM {events} WHERE originator_id = %s AND originator_version = %s"
         with self._writing.transaction(commit=True) as cursor:
             # One that is still under way holds this row: then its end is waited for.
             cursor.execute(self._named("SELECT head FROM {schema}.svc_log FOR UPDATE"))
             cursor.execute(self._named(find), [first.originator_id, first.originator_version])
-            found = _notifications(cursor.fetchall())
-            if found and found[0].state == first.state:
-                return [found[0].id + number for number in range(len(events))]
+            found = cursor.fetchone()
+            if found is not None and found["state"] == first.state:
+                return [found["notification_id"] + number for number in range(len(events))]
             for fence in fences:
                 self._check(cursor, fence)
             return self._inserted(cursor, events)
 
-    def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
-        return _notifications(self.rows(_SELECT + where, values))
-
     def _named(self, statement: str) -> Composed:
-        return SQL(statement).format(schema=Identifier(self.datastore.schema))
-
-
-def _notifications(rows: Sequence[DictRow]) -> list[Notification]:
-    return [Notification(*(row[name] for name in _COLUMNS.split(", "))) for row in rows]
+        schema = self.datastore.schema
+        places = {"events": Identifier(schema, "stored_events"), "position": SQL("notification_id")}
+        return SQL(statement).format(**places, schema=Identifier(schema), by_topic=SQL(""))
 
 
 def _outcome_is_unknown(error: EventSourcingError) -> bool:

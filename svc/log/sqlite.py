@@ -7,17 +7,17 @@ all others may only read. Neither a reader nor a backup ever blocks the writer (
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from uuid import UUID
+from typing import Any
 
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import DatabaseError, IntegrityError, Notification, OperationalError
+from eventsourcing.persistence import DatabaseError, IntegrityError, OperationalError
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
 
 from svc.log.codec import Codec
-from svc.log.store import STORE_READERS_MAX, EventStore, StoreUnavailable
+from svc.log.store import STORE_READERS_MAX, EventStore, LogRecorder, StoreUnavailable
 from svc.process import STORE_BUSY_TIMEOUT_MS
 
 FORM = 2  # of the log, in the file's `user_version`
@@ -35,7 +35,6 @@ _DAMAGED = (
     "keep this one until that serves"
 )
 _HINDERED = "see that the disk has room, that this user may write there, and that no other program holds the file"
-_SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events "
 
 
 class _Connections(SQLiteConnectionPool):
@@ -100,7 +99,7 @@ class SplitDatastore(SQLiteDatastore):
         self._writers.close()
 
 
-class SqliteRecorder(SQLiteApplicationRecorder):
+class SqliteRecorder(SQLiteApplicationRecorder, LogRecorder):
     def __init__(self, datastore: SQLiteDatastore) -> None:
         super().__init__(datastore)
         self.insert_events_statement = (
@@ -120,37 +119,15 @@ class SqliteRecorder(SQLiteApplicationRecorder):
             "CREATE INDEX IF NOT EXISTS stored_events_topic ON stored_events (topic)",
         ]
 
-    def select_stream(self, stream_id: UUID) -> list[Notification]:
-        return self._select("WHERE originator_id = ? ORDER BY originator_version", [stream_id.hex])
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[sqlite3.Row]:
+        with self.datastore.transaction(commit=writing) as cursor:
+            cursor.execute(_said(statement), values)
+            rows: list[sqlite3.Row] = cursor.fetchall()
+            return rows
 
-    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
-        where = "WHERE originator_id = ? AND originator_version < ? ORDER BY originator_version DESC LIMIT 1"
-        return next(iter(self._select(where, [stream_id.hex, below_version])), None)
-
-    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        found: list[Notification] = []
-        size_bytes = 0
-        with self.datastore.transaction(commit=False) as cursor:
-            cursor.execute(_SELECT + "WHERE rowid > ? ORDER BY rowid LIMIT ?", (position, limit_events))
-            # Row by row: a thousand events may hold more than memory does.
-            while (row := cursor.fetchone()) is not None:
-                size_bytes += len(row["state"])
-                if found and size_bytes > limit_bytes:
-                    break
-                found.append(_notification(row))
-        return found
-
-    def select_positions(self, positions: Sequence[int]) -> list[Notification]:
-        return self._select(f"WHERE rowid IN ({_marks(positions)})", positions)
-
-    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
-        where = f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) AND rowid > ? ORDER BY rowid LIMIT ?"
-        return self._select(where, [*topics, after, -1 if limit_events is None else limit_events])
-
-    def replace_states(self, states: Mapping[int, bytes]) -> None:
+    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
         with self.datastore.transaction(commit=True) as cursor:
-            rows = [(state, position) for position, state in states.items()]
-            cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
+            cursor.executemany(_said(statement), values)
 
     def sweep(self) -> bool:
         """Truncate the write-ahead log, which still holds overwritten pages; False while a reader needs it."""
@@ -166,24 +143,14 @@ class SqliteRecorder(SQLiteApplicationRecorder):
 
     def check_writable(self) -> None:
         """Rewrite the page that holds the file's version, unchanged, and sync it."""
-        form = self.form()
-        with self.datastore.get_connection(commit=True) as writer:
-            writer.cursor().execute(f"PRAGMA user_version = {form or FORM}")
+        self.rows(f"PRAGMA user_version = {self.form() or FORM}", writing=True)
 
     def form(self) -> int:
         """0 in a new file."""
-        with self.datastore.transaction(commit=False) as cursor:
-            cursor.execute("PRAGMA user_version")
-            form: int = cursor.fetchone()[0]
-            return form
+        return int(self.rows("PRAGMA user_version")[0][0])
 
     def close(self) -> None:
         self.datastore.close()
-
-    def _select(self, where: str, values: Sequence[object]) -> list[Notification]:
-        with self.datastore.transaction(commit=False) as cursor:
-            cursor.execute(_SELECT + where, values)
-            return [_notification(row) for row in cursor.fetchall()]
 
 
 def open_sqlite_store(path: Path, codec: Codec) -> EventStore:
@@ -218,13 +185,9 @@ def _told(path: Path, error: Exception) -> str:
     return f"{path}: {text}; {_DAMAGED}" if is_damaged else text
 
 
-def _notification(row: sqlite3.Row) -> Notification:
-    stream_id, version, topic, state, position = row
-    return Notification(UUID(stream_id), version, topic, state, position)
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
+def _said(statement: str) -> str:
+    by_topic = "INDEXED BY stored_events_topic"  # else a log without statistics is read from its beginning
+    return statement.format(events="stored_events", position="rowid", by_topic=by_topic).replace("%s", "?")
 
 
 EVENTS_FILE = "events.db"

@@ -4,12 +4,13 @@
 `tests/svc/log/test_store_contract.py` is the contract; a new recorder runs it by one more parameter.
 """
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
 import trio
@@ -29,6 +30,7 @@ READS = trio.CapacityLimiter(STORE_READERS_MAX)  # threads that read the log: as
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream
+EVENTS_END = 2**62  # more than any log holds
 Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes
 
 
@@ -85,8 +87,8 @@ class Piece(NamedTuple):  # a stretch of the log
     reached: int  # the position
 
 
-class LogRecorder(Protocol):
-    """What a database must offer: rows of events, each at a position.
+class LogRecorder(ABC):
+    """What a database must offer: rows of events, each at a position. All reads are made of `rows`.
 
     Threads: any method may be called from any thread, and reads may run beside a write and beside other reads.
     Positions: from 1, growing in the order of commit, with gaps allowed. No event appears later at a smaller position
@@ -94,63 +96,83 @@ class LogRecorder(Protocol):
     after the end of the log was cut off.
     Errors: the library's IntegrityError for a stream version that is taken; any other EventSourcingError, or OSError,
     where the database cannot be used now. After such an error of a write it may have committed all the same.
+    Statements: in the SQL that all databases know, `%s` for a value. `{events}` is the table, `{position}` its column
+    of positions, `{by_topic}` asks for the index of topics.
     """
 
-    def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
-        """Store all or none, durable on return; their positions in this order. IntegrityError: nothing was stored."""
+    is_shared = False  # whether other nodes write as well
 
+    @abstractmethod
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
+        """Store all or none, durable on return; their positions in this order. IntegrityError: nothing was stored,
+        since a version is taken, or since one of `fences` does not hold."""
+
+    @abstractmethod
     def max_notification_id(self) -> int | None:
         """The last position; None in an empty log."""
 
-    def select_stream(self, stream_id: UUID) -> list[Notification]:
-        """All events of a stream by version."""
+    @abstractmethod
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> Sequence[Any]:
+        """The rows of one statement, a transaction of its own, with values by the names of columns."""
 
-    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
-        """The event of the greatest version below that one."""
+    @abstractmethod
+    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Do it once with each of these, all or none, within the fences of who calls; what is overwritten is gone."""
 
-    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        """The next events within both limits, but at least one where there is one; its memory is bounded, too."""
-
-    def select_positions(self, positions: Sequence[int]) -> list[Notification]:
-        """Those of these positions that exist, in any order."""
-
-    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
-        """The next events of these topics by position, or all of them, found by an index."""
-
-    def replace_states(self, states: Mapping[int, bytes]) -> None:
-        """Store other bytes at these positions, all or none; the old bytes are overwritten on the disk."""
-
+    @abstractmethod
     def sweep(self) -> bool:
         """Leave no copy of overwritten bytes; False where a reader still needs one."""
 
+    @abstractmethod
     def check_writable(self) -> None:
         """Make one durable write that changes nothing."""
 
+    def wait_for_news(self, seconds: float) -> None:
+        """Return when another node has appended, after that many seconds at the latest; never raises."""
+        time.sleep(seconds)
+
+    @abstractmethod
     def close(self) -> None: ...
 
+    def select(self, where: str, values: Sequence[Any]) -> list[Notification]:
+        return [_notification(row) for row in self.rows(_SELECT + where, values)]
 
-class SharedRecorder(LogRecorder, Protocol):
-    """What a database must offer besides, where several nodes write. Errors are those of `LogRecorder`."""
+    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
+        """The next events within both limits, but at least one where there is one; its memory is bounded, too."""
+        return self.select(_NEXT, [position, position, limit_events, limit_bytes])
 
-    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
-        """`insert_events` while all fences hold; IntegrityError where one does not."""
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        """Store other bytes at these positions."""
+        changed = [(state, position) for position, state in states.items()]
+        self.write("UPDATE {events} SET state = %s WHERE {position} = %s", changed)
 
-    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[dict[str, Any]]:
-        """The rows of one statement, a transaction of its own; `{schema}` in it is the schema."""
 
-    def write(self, statement: str, values: Sequence[Any]) -> None:
-        """One statement within the fences of who calls."""
+_SELECT = "SELECT originator_id, originator_version, topic, state, {position} AS position FROM {events} "
+# Sizes first: a thousand events may hold more than memory does.
+_NEXT = (
+    "WHERE {position} > %s AND {position} <= (SELECT max(at) FROM ("
+    "SELECT at, sum(size) OVER (ORDER BY at) AS bytes, min(at) OVER () AS first FROM ("
+    "SELECT {position} AS at, length(state) AS size FROM {events} WHERE {position} > %s ORDER BY {position} LIMIT %s"
+    ") page) sized WHERE bytes <= %s OR at = first) ORDER BY {position}"
+)
 
-    def wait_for_news(self, seconds: float) -> None:
-        """Return when some node has appended, after that many seconds at the latest; never raises."""
+
+def _notification(row: Mapping[str, Any]) -> Notification:
+    stream_id = row["originator_id"]
+    stream_id = UUID(stream_id) if isinstance(stream_id, str) else stream_id
+    return Notification(stream_id, row["originator_version"], row["topic"], row["state"], row["position"])
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join(["%s"] * len(values)) or "NULL"
 
 
 class EventStore:
     """The log. Any call may raise StoreUnavailable, any read CorruptEvent; for any thread."""
 
-    def __init__(self, recorder: LogRecorder, codec: Codec, shared: SharedRecorder | None = None) -> None:
-        """`shared`: the recorder, where other nodes write as well."""
-        self.recorder, self._codec, self.shared = recorder, codec, shared
+    def __init__(self, recorder: LogRecorder, codec: Codec) -> None:
+        self.recorder, self._codec = recorder, codec
+        self.shared = recorder if recorder.is_shared else None
 
     def encode(self, events: Sequence[NewEvent]) -> Group:
         """The events as bytes, to be inserted once or more often. Raises UnstorableEvent."""
@@ -161,11 +183,9 @@ class EventStore:
 
     def insert(self, groups: Sequence[Group], fences: Sequence[Fence] = ()) -> list[list[int]]:
         """Make all groups durable in one transaction, or none; the positions of each. Raises Conflict."""
-        stored, insert = [event for group in groups for event in group], self.recorder.insert_events
-        if fences:
-            assert self.shared is not None, "one process needs no fence"
-            insert = partial(self.shared.insert_fenced, fences=fences)
-        inserted = _reached(insert, stored)
+        assert self.shared is not None or not fences, "one process needs no fence"
+        stored = [event for group in groups for event in group]
+        inserted = _reached(self.recorder.insert_events, stored, fences=fences)
         assert inserted is not None, "an application recorder answers with positions"
         positions = iter(inserted)
         return [[next(positions) for _ in group] for group in groups]
@@ -178,12 +198,14 @@ class EventStore:
         return _reached(self.recorder.max_notification_id) or 0
 
     def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[RecordedEvent]:
-        return self._decoded(_reached(self.recorder.select_stream, stream_id), open_words)
+        rows = self._select("WHERE originator_id = %s ORDER BY originator_version", [stream_id.hex])
+        return self._decoded(rows, open_words)
 
     def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> RecordedEvent | None:
         """The newest event of a stream, or the one before a version."""
-        row = _reached(self.recorder.select_newest, stream_id, below_version)
-        return None if row is None else self._codec.to_domain_event(row)
+        newest = "WHERE originator_id = %s AND originator_version < %s ORDER BY originator_version DESC LIMIT 1"
+        found = self._decoded(self._select(newest, [stream_id.hex, below_version]), open_words=True)
+        return found[0] if found else None
 
     def read_after(
         self,
@@ -221,8 +243,7 @@ class EventStore:
         wanted = sorted(set(positions))
         found: dict[int, RecordedEvent] = {}
         for start in range(0, len(wanted), POSITIONS_PER_QUERY_MAX):
-            some = wanted[start : start + POSITIONS_PER_QUERY_MAX]
-            rows = _reached(self.recorder.select_positions, some)
+            rows = self._at(wanted[start : start + POSITIONS_PER_QUERY_MAX])
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
         return found
 
@@ -248,13 +269,13 @@ class EventStore:
         self, topics: Iterable[str], after: int = 0, limit_events: int | None = None, *, open_words: OpenWords = True
     ) -> list[RecordedEvent]:
         """The next events of these topics after a position; all of them only where they are few."""
-        rows = _reached(self.recorder.select_topics, sorted(set(topics)), after, limit_events)
-        return self._decoded(rows, open_words)
+        named = sorted(set(topics))
+        where = f"{{by_topic}} WHERE topic IN ({_marks(named)}) AND {{position}} > %s ORDER BY {{position}} LIMIT %s"
+        return self._decoded(self._select(where, [*named, after, limit_events or EVENTS_END]), open_words)
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""
-        rows = _reached(self.recorder.select_positions, sorted(keep))
-        states = {row.id: self._codec.without_words(row, keep[row.id]) for row in rows}
+        states = {row.id: self._codec.without_words(row, keep[row.id]) for row in self._at(sorted(keep))}
         changed = {position: state for position, state in states.items() if state is not None}
         if changed:
             _reached(self.recorder.replace_states, changed)
@@ -265,7 +286,7 @@ class EventStore:
 
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty without an event."""
-        for row in _reached(self.recorder.select_positions, [position]):
+        for row in self._at([position]):
             named = f"{row.originator_id} {row.originator_version} {row.topic} ".encode()
             return blake2b(named + row.state[:32], digest_size=16).digest()
         return b""
@@ -275,6 +296,12 @@ class EventStore:
 
     def close(self) -> None:
         self.recorder.close()
+
+    def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
+        return _reached(self.recorder.select, where, values)
+
+    def _at(self, positions: Sequence[int]) -> list[Notification]:
+        return self._select(f"WHERE {{position}} IN ({_marks(positions)})", positions)
 
     def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[RecordedEvent]:
         try:

@@ -18,7 +18,7 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 from trio._core import _run as trio_run
 
 import svc.views.views
-from svc.log.store import Fence, LogRecorder, SharedRecorder
+from svc.log.store import LogRecorder
 
 T = TypeVar("T")
 
@@ -158,7 +158,7 @@ PATCHES: Patches = [(trio.to_thread, "run_sync", run_sync), (trio.from_thread, "
 
 
 R = TypeVar("R", bound=LogRecorder)
-_READS = ("select_", "max_notification_id")
+_READS = ("select", "max_notification_id")
 
 
 class MortalRecorder:
@@ -166,8 +166,8 @@ class MortalRecorder:
         self._recorder = recorder
         self._fate = fate
 
-    def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
-        return self._refused_or(lambda: self._recorder.insert_events(stored_events))
+    def insert_events(self, stored_events: Sequence[StoredEvent], **fences: Any) -> Sequence[int] | None:
+        return self._refused_or(lambda: self._recorder.insert_events(stored_events, **fences))
 
     def _refused_or(self, insert: Callable[[], T]) -> T:
         self._alive("insert")
@@ -179,14 +179,11 @@ class MortalRecorder:
             raise OSError("input/output error")
         return positions
 
-    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
-        return self._refused_or(lambda: cast(SharedRecorder, self._recorder).insert_fenced(stored_events, fences))
-
-    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[Any]:
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> Sequence[Any]:
         """Leases end in virtual time."""
         self._alive("insert" if writing else "read")
         named = statement.replace("clock_timestamp()", f"to_timestamp({trio.current_time()})")
-        return cast(SharedRecorder, self._recorder).rows(named, values, writing=writing)
+        return self._recorder.rows(named, values, writing=writing)
 
     def wait_for_news(self, _seconds: float) -> None:
         """Nobody is woken: there is one thread, and polling finds everything."""

@@ -151,7 +151,7 @@ class World:
             raise
         recorder = fates.mortal(opened, fate)
         vault = Vault(SharedKeys(recorder, master), self.chance.randbytes)
-        return EventStore(recorder, Codec(vault), recorder), vault
+        return EventStore(recorder, Codec(vault)), vault
 
     def _died(self, var: Path) -> None:
         """Its folder stays behind as it is; the next life has a copy."""

@@ -37,7 +37,7 @@ def recorder(shared_store: str) -> Iterator[PostgresRecorder]:
 
 @pytest.fixture
 def store(recorder: PostgresRecorder) -> EventStore:
-    return EventStore(recorder, Codec(Vault(MemoryKeys())), recorder)
+    return EventStore(recorder, Codec(Vault(MemoryKeys())))
 
 
 def test_a_refused_append_leaves_no_gap(store: EventStore) -> None:

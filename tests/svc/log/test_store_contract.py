@@ -45,7 +45,7 @@ class PostgresHome:
 
     def open(self) -> EventStore:
         recorder = open_recorder(self._url)
-        return EventStore(recorder, self._codec, recorder)
+        return EventStore(recorder, self._codec)
 
     def damage(self, position: int) -> None:
         with psycopg.connect(self._url) as connection:
