@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from aggregates import retained
 from aggregates.capture import decide as capture
 from aggregates.capture import events as captures
-from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
+from aggregates.event import Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.judging import rubric
 from aggregates.people import acts
@@ -24,21 +24,18 @@ from aggregates.reports.decide import ReportState, decide_report, evolve_report
 from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
-
-class ForgetDeveloper(Command, frozen=True, kw_only=True):
-    """Forget a developer: their texts go for good, what was counted stays."""
-
-
-AnyCommand = captures.AnyCapture | EditTitle | captures.CompleteSetup | ForgetDeveloper | Override | reports.ReportEvent
+AnyCommand = (
+    captures.AnyCapture | EditTitle | captures.SetupCompleted | retained.ForgetOrdered | Override | reports.ReportEvent
+)
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
+    if isinstance(command, captures.AnyCapture):
+        return capture.capture_streams(command)
     match command:
-        case captures.CaptureCommand():
-            return capture.capture_streams(command)
         case reports.ReportEvent():
             return (command.report_id,)
-        case ForgetDeveloper():
+        case retained.ForgetOrdered():
             return (forget_stream(command.developer_id),)
         case _:
             return (overrides_stream(command.developer_id),)
@@ -49,7 +46,7 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case captures.CaptureResponse():
             return command.prompt_id, *capture.former_stream(command)
-        case captures.CaptureCommand():
+        case captures.CapturePrompt() | captures.RecordsCaptured() | captures.MetricsCaptured():
             return capture.former_stream(command)
         case _:
             return touched_streams(command)
@@ -63,26 +60,22 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
 
 
 def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decision:
+    if isinstance(command, captures.AnyCapture):
+        return capture.decide_capture(command, streams, context)
     match command:
-        case captures.CaptureCommand():
-            return capture.decide_capture(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
         case Override():
             # Saying the same again is a fact again, and changes nothing.
             stream, now = overrides_stream(command.developer_id), {"received_at_us": context.now_us}
             return Decision(tuple((stream, replace(fact, **now)) for fact in command.facts), Done(True))
-        case captures.CompleteSetup():
-            by, key_prefix = origin(command, context.now_us), command.key_prefix
-            completed = captures.SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
-            return Decision(((overrides_stream(command.developer_id), completed),), Done(True))
         case reports.ReportEvent():
             event, reply = decide_report(command, streams, context.now_us)
             return Decision(() if event is None else ((command.report_id, event),), reply)
-        case ForgetDeveloper():
+        case captures.SetupCompleted() | retained.ForgetOrdered():
             # Each order is a fact of its own: a person who was forgotten may come back, and be forgotten again.
-            ordered = retained.ForgetOrdered(**origin(command, context.now_us))
-            return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
+            (stream,), fact = touched_streams(command), replace(command, received_at_us=context.now_us)
+            return Decision(((stream, fact),), Done(True))
 
 
 def _edit_title(command: EditTitle, context: Context) -> Decision:

@@ -65,6 +65,12 @@ class DeveloperEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
         return Scope(self.organization_id, self.developer_id)
 
 
+class SentEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact that is sent as it is to be kept: a command and its event in one. Its sender leaves out the time."""
+
+    received_at_us: int = 0
+
+
 def events_of(module: ModuleType) -> list[type[Event]]:
     """The facts that a module defines or imports, each known by a topic of its own."""
     found = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Event)]
@@ -160,7 +166,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return Scope(self.organization_id, self.developer_id)
 
 
-def origin(command: Command, now_us: int) -> dict[str, Any]:
+def origin(command: "Command | DeveloperEvent", now_us: int) -> dict[str, Any]:
     """What each event tells of the command that it comes from."""
     return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
 

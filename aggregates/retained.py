@@ -14,7 +14,7 @@ import msgpack
 import msgspec
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import DeveloperEvent, Digester, Event, Words
+from aggregates.event import DeveloperEvent, Digester, Event, SentEvent, Words
 from aggregates.judging.rubric import JoinedReading
 from aggregates.reading.readings import NAMED, OPENINGS, PromptReading, ResponseReading
 from aggregates.turns.turn import Observation, observe
@@ -47,7 +47,7 @@ class ReadingsRetained(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=
     rows: bytes
 
 
-class ForgetOrdered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ForgetOrdered(SentEvent, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody ordered that a developer be forgotten: it is carried out from now on, whatever breaks meanwhile."""
 
     TOPIC: ClassVar[str] = "forget.ordered"

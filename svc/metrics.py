@@ -26,7 +26,7 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.capture.events import CapturePrompt, CaptureResponse, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.people.directory import Activation, Developer, Directory, Membership
@@ -92,9 +92,10 @@ class Metrics:
                 signal, prompts = "prompts", 1
             case CaptureResponse():
                 signal, source = "responses", OTHER
-            case CaptureRecords(signal=signal, source=source):
+            case RecordsCaptured(source=source):
+                signal = "traces" if isinstance(command, TracesCaptured) else "logs"
                 records, prompts = len(command.records), sum(each.kind == "prompt" for each in command.records)
-            case CaptureMetrics(source=source):
+            case MetricsCaptured(source=source):
                 signal, records = "metrics", len(command.points)
             case _:
                 return

@@ -20,9 +20,9 @@ import structlog
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregates.capture.events import CaptureRecords
+from aggregates.capture.events import RecordsCaptured
 from aggregates.decide import TOPICS
-from aggregates.event import Done
+from aggregates.event import Done, Words
 from svc import settings
 from svc.cli import COMMANDS
 from svc.cli import main as svc
@@ -195,7 +195,7 @@ def _counted() -> Iterator[Any]:
     found = Metrics()
     whose: dict[str, Any] = {"organization_id": UUID(int=1), "developer_id": UUID(int=2), "agent_session_id": "s1"}
     source: dict[str, Any] = {"source": "claude-code", "decoder_version": 1}
-    found.carried_out(CaptureRecords(**whose, **source, records=(), words=""), Done(True))
+    found.carried_out(RecordsCaptured(**whose, **source, records=(), words=Words("")), Done(True))
     found.asked("rubric", "ok", 1)
     found.errors.labels("a request broke").inc()
     found.observe("api", "GET", "/health", 200, 0.01)

@@ -17,6 +17,7 @@ from aggregates.event import (
     Command,
     Context,
     Decision,
+    DeveloperEvent,
     Done,
     Event,
     Reason,
@@ -111,20 +112,20 @@ def former_stream(command: events.AnyCapture) -> tuple[UUID, ...]:
     match command:
         case events.CapturePrompt() | events.CaptureResponse() if command.former_prompt_id is not None:
             return (command.former_prompt_id,)
-        case events.CaptureRecords() if any(record.former_id for record in command.records):
+        case events.RecordsCaptured() if any(record.former_id for record in command.records):
             return (_batch_stream(command, (record.former_id or record.record_id for record in command.records)),)
         case _:
             return ()
 
 
-def _own_stream(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics) -> UUID:
+def _own_stream(command: events.CapturePrompt | events.RecordsCaptured | events.MetricsCaptured) -> UUID:
     if isinstance(command, events.CapturePrompt):
         return command.prompt_id
-    told = command.records if isinstance(command, events.CaptureRecords) else command.points
+    told = command.records if isinstance(command, events.RecordsCaptured) else command.points
     return _batch_stream(command, (each.record_id for each in told))
 
 
-def _batch_stream(command: events.CaptureRecords | events.CaptureMetrics, record_ids: Iterable[str]) -> UUID:
+def _batch_stream(command: events.Telemetry, record_ids: Iterable[str]) -> UUID:
     digest = blake2b(digest_size=16)
     for record_id in record_ids:
         digest.update(record_id.encode() + b"\x1f")
@@ -145,9 +146,8 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
         if isinstance(known, PromptState):
             return _decide_known_prompt(command, known, sent, context)
     corrected = is_newer = False
-    if isinstance(known, TranscriptBatchState) and isinstance(command, events.CaptureRecords):
-        account = cleared(_captured(command, context), context)  # of the records that were taken
-        corrected = isinstance(account, events.RecordsCaptured) and _account_digest(account) not in known.digests
+    if isinstance(known, TranscriptBatchState) and isinstance(command, events.RecordsCaptured):
+        corrected = _account_digest(cleared(command, context)) not in known.digests
         # Where a newer reader tells the same, it must count beside what this reader tells of copies.
         is_newer = command.decoder_version > known.reader_version
     if known is not None and not corrected and not is_newer:
@@ -181,7 +181,7 @@ def _decide_known_prompt(
     return Decision(tuple((stream, each) for each in found), Done(bool(found), stream, bool(found)))
 
 
-def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:
+def _claim(command: Command | DeveloperEvent, session_id: str | None, streams: Streams, context: Context) -> Decision:
     """Of a foreign session nothing is kept but one flag per developer and session."""
     if session_id is None:
         return Decision((), Done(True))
@@ -202,14 +202,9 @@ def _claim(command: Command, session_id: str | None, streams: Streams, context: 
     )
 
 
-def _captured(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics, context: Context) -> Event:
-    match command:
-        case events.CaptureRecords():
-            kind = events.TracesCaptured if command.signal == "traces" else events.RecordsCaptured
-            raw = None if command.raw is None else Words(command.raw)
-            return kind(**_told(kind, command, context, words=Words(command.words), raw=raw))
-        case events.CaptureMetrics():
-            return events.MetricsCaptured(**_told(events.MetricsCaptured, command, context, raw=Words(command.raw)))
+def _captured(command: events.CapturePrompt | events.Telemetry, context: Context) -> Event:
+    if isinstance(command, events.Telemetry):
+        return replace(command, received_at_us=context.now_us)
     text, redactions = cleaned(command.text, context)
     cwd, metadata = command.cwd, command.metadata_json
     sealed = {

@@ -1,11 +1,11 @@
 """What agents and plugins report: the commands that bring it, and the events that follow from them."""
 
-from typing import Annotated, ClassVar, Literal, TypeGuard
+from typing import Annotated, ClassVar, TypeGuard
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Event, Words
+from aggregates.event import Command, DeveloperEvent, Event, SentEvent, Words
 from aggregates.records.record import COUNT_MAX, USD_MAX, Count, Point, Record
 
 
@@ -29,11 +29,7 @@ GATHERED = "agentsview:"  # begins what a prompt or a request of an agent is cal
 TRANSCRIPT_SUFFIX = "-transcript"  # of a source that was read from an agent's files, and maybe captured live as well
 
 
-class CaptureCommand(Command, frozen=True, kw_only=True):
-    """Take in what an agent or a plugin reports."""
-
-
-class CapturePrompt(CaptureCommand, frozen=True, kw_only=True):
+class CapturePrompt(Command, frozen=True, kw_only=True):
     """Take a prompt as received. `prompt_id` comes from the client's event id, or is random where there is none."""
 
     prompt_id: UUID
@@ -53,7 +49,7 @@ class CapturePrompt(CaptureCommand, frozen=True, kw_only=True):
     unanswered: bool = False  # the file says that no answer came
 
 
-class CaptureResponse(CaptureCommand, frozen=True, kw_only=True):
+class CaptureResponse(Command, frozen=True, kw_only=True):
     """Take the response to a prompt; without an operation id only where the legacy selector allowed it."""
 
     prompt_id: UUID
@@ -64,35 +60,6 @@ class CaptureResponse(CaptureCommand, frozen=True, kw_only=True):
     cost_kind: str | None = None
     former_prompt_id: UUID | None = None
     reader_version: int = 1
-
-
-class _CaptureBatch(CaptureCommand, frozen=True, kw_only=True):
-    agent_session_id: str | None
-    source: str
-    decoder_version: int
-    redactions: dict[str, int] = msgspec.field(default_factory=dict)
-
-
-class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True):
-    """Take a batch of records of one agent session; their spans point into `words`. The words are redacted already."""
-
-    records: tuple[Record, ...]
-    words: str
-    raw: str | None = None  # the redacted part of the export, as OTLP JSON; None for transcript lines
-    signal: Literal["logs", "traces"] = "logs"
-
-
-class CaptureMetrics(_CaptureBatch, frozen=True, kw_only=True):
-    points: tuple[Point, ...]
-    raw: str
-
-
-AnyCapture = CapturePrompt | CaptureResponse | CaptureRecords | CaptureMetrics
-
-
-class CompleteSetup(Command, frozen=True, kw_only=True):
-    plugin_version: str
-    key_prefix: str | None = None
 
 
 class SessionClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -163,34 +130,37 @@ class OperationClaimed(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=
     prompt_id: UUID
 
 
-class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """A batch of log records, or of transcript lines, of one agent session."""
+class _Batch(SentEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A batch of what one agent session reported; `raw`: its part of the export as OTLP JSON, redacted."""
 
-    TOPIC: ClassVar[str] = "telemetry.logs-captured"
     agent_session_id: str | None = None  # records that name none are kept and shown, and belong to no turn
     source: str  # `claude-code`, `codex`, `gemini` …: the agent that reported
     decoder_version: int
+
+
+class RecordsCaptured(_Batch, frozen=True, kw_only=True, omit_defaults=True):
+    """Log records, or transcript lines; their spans point into `words`, which are redacted already."""
+
+    TOPIC: ClassVar[str] = "telemetry.logs-captured"
     records: tuple[Record, ...]
     words: Words
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
-    raw: Words | None = None  # their part of the export as OTLP JSON, redacted; None for lines of a transcript
+    raw: Words | None = None  # None for lines of a transcript
 
 
 class TracesCaptured(RecordsCaptured, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "telemetry.traces-captured"
 
 
-class MetricsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class MetricsCaptured(_Batch, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "telemetry.metrics-captured"
-    agent_session_id: str | None = None
-    source: str
-    decoder_version: int
     points: tuple[Point, ...]
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
     raw: Words
 
 
 Telemetry = RecordsCaptured | MetricsCaptured
+AnyCapture = CapturePrompt | CaptureResponse | Telemetry
 
 
 def is_older(event: Event) -> TypeGuard[Telemetry]:
@@ -200,7 +170,7 @@ def is_older(event: Event) -> TypeGuard[Telemetry]:
     return event.raw is not None and not (isinstance(event, RecordsCaptured) and event.words.text is None)
 
 
-class SetupCompleted(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class SetupCompleted(SentEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "developer.setup-completed"
     plugin_version: str
     key_prefix: str | None = None

@@ -13,8 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.capture.events import DECODER_VERSION, CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
-from aggregates.event import Digester, Redacted, Scope
+from aggregates.capture.events import DECODER_VERSION, CapturePrompt, CaptureResponse, MetricsCaptured, RecordsCaptured
+from aggregates.event import Digester, Redacted, Scope, Words
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
 from aggregates.telemetry.agents import Agent
@@ -52,7 +52,7 @@ class ExportContext(msgspec.Struct, frozen=True):
 class PreparedCommand(NamedTuple):
     """A command, and how many records are lost where it is refused."""
 
-    command: CaptureRecords | CaptureMetrics
+    command: RecordsCaptured | MetricsCaptured
     records: int
 
 
@@ -92,12 +92,13 @@ class Batches:
 def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
     contexts, records = zip(*part.raws, strict=True)
     cleaned, redacted = without_secrets(records, _texts(part.drafts)) if means.redaction else (records, {})
-    raw = assembled(LEVELS[signal][0][0], contexts, cleaned)
+    raw = Words(assembled(LEVELS[signal][0][0], contexts, cleaned))
     if signal != "metrics":
-        command = captured_records(part.drafts, part.session, part.agent, means, redacted)
-        return PreparedCommand(replace(command, raw=raw, signal=signal), len(records))
+        kind = events.TracesCaptured if signal == "traces" else RecordsCaptured
+        command = captured_records(part.drafts, part.session, part.agent, means, redacted, kind)
+        return PreparedCommand(replace(command, raw=raw), len(records))
     redactions = Counter(kind for each in redacted.values() for kind in Counter(each.counts).elements())
-    points = CaptureMetrics(
+    points = MetricsCaptured(
         organization_id=means.scope.organization_id,
         developer_id=means.scope.developer_id,
         agent_session_id=part.session,
@@ -121,7 +122,8 @@ def captured_records(
     source: str,
     means: "ExportContext | Sender",
     redacted: Mapping[str, Redacted] | None = None,
-) -> CaptureRecords:
+    kind: type[RecordsCaptured] = RecordsCaptured,
+) -> RecordsCaptured:
     """`redacted`: what was found in the texts, where they were looked through before."""
     words = TextPool(redacted)
     words.add_all(_texts(drafts))
@@ -140,14 +142,14 @@ def captured_records(
         )
         for draft in drafts
     )
-    return CaptureRecords(
+    return kind(
         organization_id=means.scope.organization_id,
         developer_id=means.scope.developer_id,
         agent_session_id=agent_session_id,
         source=source,
         decoder_version=DECODER_VERSION,
         records=records,
-        words=words.words,
+        words=Words(words.words),
         redactions=dict(words.redactions),
     )
 
@@ -167,7 +169,7 @@ class Sender(msgspec.Struct, frozen=True):
 
 class Step(NamedTuple):
     what: What
-    command: CapturePrompt | CaptureResponse | CaptureRecords
+    command: CapturePrompt | CaptureResponse | RecordsCaptured
 
 
 def _content(answer: Answer) -> events.ResponseContent:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from aggregates import REVIEW_MARK
 from aggregates.capture import events
 from aggregates.capture.events import DECODER_VERSION, MetricsCaptured, RecordsCaptured, Telemetry
-from aggregates.event import Digester, Words
+from aggregates.event import Digester
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning, Record
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, folder_of, log_drafts, session_of, spawned
@@ -292,14 +292,14 @@ def reread(event: Telemetry, digester: Digester, rest: Rest = without_rest) -> T
     # The record that started this session may stand here, which tells the rest in another one.
     commands = [each.command for each in made if each.command.agent_session_id == event.agent_session_id]
     match event, commands:
-        case MetricsCaptured(), [events.CaptureMetrics() as read]:
+        case MetricsCaptured(), [MetricsCaptured() as read]:
             points = tuple(_named(read.points, event.points, event.received_at_us))
             return replace(event, points=points, decoder_version=DECODER_VERSION)
-        case RecordsCaptured(), [events.CaptureRecords() as read]:
+        case RecordsCaptured(), [RecordsCaptured() as read]:
             digests = {each.record_id: each.input_digest for each in event.records if each.input_digest is not None}
             records = _named(read.records, event.records, event.received_at_us)
             records = [replace(each, input_digest=digests.get(each.record_id, each.input_digest)) for each in records]
-            return replace(event, records=tuple(records), words=Words(read.words), decoder_version=DECODER_VERSION)
+            return replace(event, records=tuple(records), words=read.words, decoder_version=DECODER_VERSION)
     return event
 
 

@@ -19,17 +19,10 @@ import structlog
 import trio
 
 from aggregates.capture.events import SessionClaimed
-from aggregates.decide import (
-    AnyCommand,
-    ForgetDeveloper,
-    StreamState,
-    decide,
-    evolve,
-    required_streams,
-    touched_streams,
-)
+from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Event, Mendable, NewEvent, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
+from aggregates.retained import ForgetOrdered
 from svc.log.codec import rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
@@ -274,7 +267,7 @@ class DeveloperActor:
     async def _decide(self, request: Request) -> Decision | None:
         command, vault = request.command, self._context.vault
         # To forget somebody is the way out where no backup has their key.
-        digester_of = vault.known_digester if isinstance(command, ForgetDeveloper) else partial(usable_digester, vault)
+        digester_of = vault.known_digester if isinstance(command, ForgetOrdered) else partial(usable_digester, vault)
         context = Context(
             now_us=self._context.clock.now_us(),
             digester=digester_of(self._developer_id),

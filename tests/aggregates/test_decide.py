@@ -38,18 +38,18 @@ RESPONSE = captures.CaptureResponse(
     content=captures.ResponseContent(response_text="Done.", input_tokens=10, cost_usd=0.25),
     response_operation_id="op-1",
 )
-RECORDS = captures.CaptureRecords(
+RECORDS = captures.RecordsCaptured(
     organization_id=ACME,
     developer_id=ANA,
     agent_session_id="session-1",
     source="claude-code",
     decoder_version=1,
     records=(Record(record_id="a", at_us=1, kind="tool"), Record(record_id="b", at_us=2, kind="request")),
-    words="ls",
+    words=Words("ls"),
     redactions={"email": 2},
 )
 TITLE = EditTitle(organization_id=ACME, developer_id=ANA, turn_id=named("turn"), title="Login", summary="Repairs it")
-SETUP = captures.CompleteSetup(organization_id=ACME, developer_id=ANA, plugin_version="0.6.0", key_prefix="svc_")
+SETUP = captures.SetupCompleted(organization_id=ACME, developer_id=ANA, plugin_version="0.6.0", key_prefix="svc_")
 
 State = dict[UUID, StreamState]
 _Event = TypeVar("_Event", bound=Event)
@@ -145,7 +145,7 @@ def test_a_command_becomes_events_once(
 
 def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
     """They were redacted piece by piece before; redacting again would move the spans."""
-    captured = _only(decide(_of(RECORDS, words="ana@acme.example"), {}, CONTEXT), captures.RecordsCaptured)
+    captured = _only(decide(_of(RECORDS, words=Words("ana@acme.example")), {}, CONTEXT), captures.RecordsCaptured)
     assert captured.words == Words("ana@acme.example")
     assert (captured.records, captured.redactions) == (RECORDS.records, {"email": 2})
 
@@ -192,7 +192,7 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
     """Also the same developer in another organization is another scope; the flag is for who tried."""
     streams = after(of_ana)
     foreign = _of(again, organization_id=organization, developer_id=developer)
-    if isinstance(foreign, captures.CaptureRecords):
+    if isinstance(foreign, captures.RecordsCaptured):
         foreign = replace(foreign, records=foreign.records[1:])
     first = decide(foreign, streams, CONTEXT)
     attempted = captures.ForeignSessionAttempted(

@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from aggregates.capture import events as captures
 from aggregates.capture.decide import CLEAR_CHARACTERS_MAX, cleared
-from aggregates.decide import AnyCommand, ForgetDeveloper, decide, evolve
+from aggregates.decide import AnyCommand, decide, evolve
 from aggregates.event import Context, Digester, Done, Event, NewEvent, Words
 from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.reading import read_prompt, read_response
@@ -19,6 +19,7 @@ from aggregates.reading.verdicts import BOOLEANS
 from aggregates.records.record import Record, TextPool
 from aggregates.retained import (
     FORM,
+    ForgetOrdered,
     ReadingsRetained,
     RetainedReading,
     RetainedWords,
@@ -252,8 +253,8 @@ def test_no_command_leaves_a_secret_in_the_clear() -> None:
     """Of each kind, filled by its types: words stay in names only."""
     streams: dict[Any, Any] = {}
     kinds = (
-        *(captures.CapturePrompt, captures.CaptureResponse, captures.CaptureRecords, captures.CaptureMetrics),
-        *(captures.CompleteSetup, EditTitle, ForgetDeveloper),
+        *(captures.CapturePrompt, captures.CaptureResponse, captures.RecordsCaptured, captures.MetricsCaptured),
+        *(captures.SetupCompleted, EditTitle, ForgetOrdered),
     )
     for kind in kinds:
         streams = streams if kind is captures.CaptureResponse else {}  # the prompt it answers
@@ -311,7 +312,7 @@ def test_an_id_that_holds_a_secret_still_joins() -> None:
     streams: dict[Any, Any] = {}
     prompt, _ = stored(filled(captures.CapturePrompt), streams)
     assert decide(filled(captures.CapturePrompt), streams, CONTEXT).reply == Done(False, named("ana")), "a retry"
-    records, _ = stored(filled(captures.CaptureRecords), streams)
+    records, _ = stored(filled(captures.RecordsCaptured), streams)
     (batch,) = (each for each in records if isinstance(each, captures.RecordsCaptured))
     claimed = next(each for each in prompt if isinstance(each, captures.SessionClaimed))
     assert batch.agent_session_id == claimed.agent_session_id

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from aggregates.capture.events import CaptureMetrics
+from aggregates.capture.events import MetricsCaptured
+from aggregates.event import Words
 from aggregates.records.record import Point
 from aggregates.telemetry.draft import Exchange
 from svc.hook.captures import AGENTS, captured
@@ -209,14 +210,14 @@ async def test_what_the_importer_may_send_can_be_replayed(exchanges: list[Any], 
 @pytest.mark.parametrize("origin", [-1, 0, 7])
 async def test_a_point_whose_export_does_not_hold_it_is_shown_without_attributes(origin: int) -> None:
     point = Point(record_id="r", at_us=NOW_US - _HOUR_US, name="lines", kind="sum", origin=origin, value=1.0)
-    command = CaptureMetrics(
+    command = MetricsCaptured(
         organization_id=ACME,
         developer_id=ANA,
         agent_session_id=None,
         source="claude-code",
         decoder_version=1,
         points=(point,),
-        raw="{}",
+        raw=Words("{}"),
     )
     mill = MILL.empty()
     await mill.send(command)

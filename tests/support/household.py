@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 from msgspec import structs
 
-from aggregates.capture.events import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, RecordsCaptured
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Done, Refused, Reply, Scope
+from aggregates.event import Digester, Done, Refused, Reply, Scope, Words
 from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
@@ -73,14 +73,14 @@ class Household(NamedTuple):
             Record(record_id=f"{letter}{at_us}", at_us=at_us + place, **(usual | each))
             for place, (letter, each) in enumerate(zip("pcer", kinds, strict=True))
         )
-        command = CaptureRecords(
+        command = RecordsCaptured(
             **structs.asdict(scope or self.owner),
             agent_session_id=session,
             source="claude-code",
             decoder_version=1,
             records=records,
-            words=table.words,
-            raw=f'{{"body": "{text}"}}',
+            words=Words(table.words),
+            raw=Words(f'{{"body": "{text}"}}'),
         )
         assert isinstance(await self.service.send(command), Done)
 

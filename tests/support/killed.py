@@ -13,7 +13,7 @@ from uuid import UUID
 
 import trio
 
-from aggregates.decide import ForgetDeveloper
+from aggregates.retained import ForgetOrdered
 from svc.log.sqlite import SqliteRecorder
 from svc.log.vault import FileKeys
 from svc.maintenance.texts import open_orders
@@ -50,7 +50,7 @@ async def main(var: Path, work: str) -> None:
             await house.service.retention.apply()
             return
         organization_id, developer_id = house.owner.organization_id, UUID(work)
-        await house.service.send(ForgetDeveloper(organization_id=organization_id, developer_id=developer_id))
+        await house.service.send(ForgetOrdered(organization_id=organization_id, developer_id=developer_id))
         while open_orders(house.service.store):
             await house.service.journal.wait_beyond(house.service.journal.head)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.capture.events import CaptureMetrics, CaptureRecords, MetricsCaptured, RecordsCaptured, TracesCaptured
+from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import Words, cut
 from aggregates.records.record import Point, Record
 from aggregates.telemetry.batches import ExportContext
@@ -90,16 +90,16 @@ def counter(name: str, point: Attributes, attributes: Attributes | None = None) 
 class Taken(msgspec.Struct):
     """What an export became."""
 
-    commands: list[CaptureRecords | CaptureMetrics]
+    commands: list[RecordsCaptured | MetricsCaptured]
     faults: Faults
 
     @property
     def records(self) -> list[Record]:
-        return [record for each in self.commands if isinstance(each, CaptureRecords) for record in each.records]
+        return [record for each in self.commands if isinstance(each, RecordsCaptured) for record in each.records]
 
     @property
     def points(self) -> list[Point]:
-        return [point for each in self.commands if isinstance(each, CaptureMetrics) for point in each.points]
+        return [point for each in self.commands if isinstance(each, MetricsCaptured) for point in each.points]
 
     @property
     def kinds(self) -> list[str]:
@@ -113,14 +113,14 @@ class Taken(msgspec.Struct):
     @property
     def shown(self) -> list[str]:
         """Each record on one line: what it is, and what is told of it."""
-        commands = [each for each in self.commands if isinstance(each, CaptureRecords)]
-        return [_shown(record, Words(command.words)) for command in commands for record in command.records]
+        commands = [each for each in self.commands if isinstance(each, RecordsCaptured)]
+        return [_shown(record, command.words) for command in commands for record in command.records]
 
     def text(self, field: str = "text") -> str | None:
         """What the one record's text, path or command says."""
         (command,) = self.commands
-        assert isinstance(command, CaptureRecords)
-        return cut(Words(command.words), getattr(self.only, field))
+        assert isinstance(command, RecordsCaptured)
+        return cut(command.words, getattr(self.only, field))
 
 
 def _shown(record: Record, words: Words) -> str:

@@ -10,8 +10,8 @@ import trio.testing
 from msgspec import structs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.capture.events import CaptureRecords
-from aggregates.event import Scope, Unavailable
+from aggregates.capture.events import RecordsCaptured
+from aggregates.event import Scope, Unavailable, Words
 from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
@@ -41,7 +41,7 @@ async def edit(house: Household) -> None:
     at_us = house.clock.now_us()
     record = Record(record_id="r1", at_us=at_us, kind="tool", tool="Edit", ok=True, lines_added=20)
     owner = structs.asdict(house.owner) | {"agent_session_id": "s1", "source": "claude-code"}
-    await house.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
+    await house.service.send(RecordsCaptured(**owner, decoder_version=1, records=(record,), words=Words("")))
 
 
 async def rows(house: Household) -> list[SubSession]:
@@ -61,9 +61,9 @@ async def test_a_read_is_never_behind_its_callers_own_writes(house: Household) -
 async def test_telemetry_of_an_older_decoder_is_read_anew(house: Household) -> None:
     """What it had not understood in an export is in the tables, and in what is read of the log for them."""
     (made,) = taken(logs(claude("api_request", {"input_tokens": 5}), claude("user_prompt", {"prompt": TEXT}))).commands
-    assert isinstance(made, CaptureRecords)
+    assert isinstance(made, RecordsCaptured)
     bare = tuple(structs.replace(each, kind="other", input_tokens=None, text=None) for each in made.records)
-    older = structs.replace(made, **structs.asdict(house.owner), decoder_version=1, records=bare, words="")
+    older = structs.replace(made, **structs.asdict(house.owner), decoder_version=1, records=bare, words=Words(""))
     await house.service.send(older)
     found = await house.service.read(house.owner, page, "logs", Window(0, 2**62), 9, 0)
     assert [each.input_tokens for each in found.records if each.event_name == "api_request"] == [5]

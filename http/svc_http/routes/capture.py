@@ -208,7 +208,7 @@ async def config(call: ByKey) -> PluginConfig:
 
 @routes("POST /v1/setup-complete", "A plugin's setup is complete.")
 async def setup_complete(call: ByKey, body: SetupBody) -> None:
-    command = events.CompleteSetup(
+    command = events.SetupCompleted(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         plugin_version=body.plugin_version,

@@ -7,10 +7,10 @@ from uuid import UUID
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
 from aggregates.people.entry import principal
 from aggregates.prices import catalog
+from aggregates.retained import ForgetOrdered
 from aggregates.telemetry.batches import Sender
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
@@ -49,7 +49,7 @@ class ForgetBody(msgspec.Struct):
 
 @routes(f"POST {_CONTROL}/forget", "Order that the texts of a developer be destroyed, who may have left.", status=204)
 async def forget(call: BySecret, body: ForgetBody) -> None:
-    order = ForgetDeveloper(organization_id=body.organization_id, developer_id=body.developer_id)
+    order = ForgetOrdered(organization_id=body.organization_id, developer_id=body.developer_id)
     accepted(await call.service.send(order))
 
 

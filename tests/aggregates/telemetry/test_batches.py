@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.capture.events import CaptureMetrics, CaptureRecords
+from aggregates.capture.events import MetricsCaptured, RecordsCaptured, Telemetry
 from aggregates.reading.redaction import redact
 from aggregates.telemetry import batches
 from aggregates.telemetry.envelope import split, without_secrets
@@ -20,8 +20,12 @@ from tests.support.tables import each_of
 KEY = "sk-ant-api03-" + "Zq7" * 20
 
 
-def raw(command: CaptureRecords | CaptureMetrics) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(command.raw or "")
+def kept(command: Telemetry) -> str:
+    return (command.raw and command.raw.text) or ""
+
+
+def raw(command: Telemetry) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(kept(command))
     return found
 
 
@@ -102,7 +106,7 @@ def test_a_long_text_of_a_resource_is_cut_and_what_stands_under_it_is_taken() ->
     listed = {"arrayValue": {"values": [{"stringValue": each} for each in command]}}
     found = taken(logs(claude("a"), claude("b"), resource={"process.command_args": listed}))
     assert (len(found.records), found.faults.records) == (2, 0)
-    assert len(found.commands[0].raw or "") < 10_000
+    assert len(kept(found.commands[0])) < 10_000
     shown = raw(found.commands[0])["resourceLogs"][0]["resource"]["attributes"][-1]["value"]["arrayValue"]["values"]
     assert [each["stringValue"] for each in shown] == ["gemini", "-p", command[2][:1024]]
 
@@ -161,26 +165,26 @@ def test_no_secret_is_kept_in_any_text_of_the_export() -> None:
     export = logs(record, resource={"process.command": KEY})
     export["resourceLogs"][0]["scopeLogs"][0]["scope"]["version"] = KEY
     (command,) = taken(export).commands
-    assert isinstance(command, CaptureRecords)
-    assert "Zq7Zq7" not in (command.raw or "") + command.words
+    assert isinstance(command, RecordsCaptured)
+    assert "Zq7Zq7" not in kept(command) + (command.words.text or "")
     assert raw(command)["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]["new"] == {
         "deep": ["\\[REDACTED:anthropic-key]\\"]
     }
-    assert (command.words, command.redactions) == ("use\n[REDACTED:anthropic-key]", {"anthropic-key": 1})
+    assert (command.words.text, command.redactions) == ("use\n[REDACTED:anthropic-key]", {"anthropic-key": 1})
 
 
 def test_an_organization_may_keep_its_secrets() -> None:
     (command,) = taken(logs(claude("user_prompt", {"prompt": KEY})), redaction=False).commands
-    assert isinstance(command, CaptureRecords)
-    assert command.words == KEY
-    assert KEY in (command.raw or "")
+    assert isinstance(command, RecordsCaptured)
+    assert command.words.text == KEY
+    assert KEY in kept(command)
 
 
 def test_secrets_of_metrics_are_counted() -> None:
     (command,) = taken(metrics(counter("m", {"asInt": 1}, {"user.email": "a@corp.io", "key": KEY}))).commands
-    assert isinstance(command, CaptureMetrics)
+    assert isinstance(command, MetricsCaptured)
     assert command.redactions == {"anthropic-key": 1, "email": 1}
-    assert "a@corp.io" not in command.raw
+    assert "a@corp.io" not in kept(command)
 
 
 _SECRETS = (KEY, "a@corp.io", "password = hunter2hunter2", "https://u:p4ssw0rd@h")
@@ -217,7 +221,7 @@ def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
     body = msgspec.json.encode(export)
     first = taken_of(split(body, "traces"), "traces")
     assert msgspec.msgpack.encode(first.commands), "only plain values go on their way to the log"
-    again = taken_of(split((first.commands[0].raw or "").encode(), "traces"), "traces")
+    again = taken_of(split(kept(first.commands[0]).encode(), "traces"), "traces")
     assert first.commands == again.commands
 
 
@@ -236,7 +240,7 @@ def test_what_is_stored_of_an_export_grows_with_what_was_sent(
 ) -> None:
     export = _with_head(head_bytes, sessions)
     made = taken(export)
-    stored_bytes = sum(len(each.raw or "") for each in made.commands)
+    stored_bytes = sum(len(kept(each)) for each in made.commands)
     assert len(made.commands) == taken_of_them
     assert stored_bytes < 2 * len(msgspec.json.encode(export)) + batches.HEADS_BYTES_MIN
     assert made.faults.records == sessions - taken_of_them

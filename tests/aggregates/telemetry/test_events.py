@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aggregates.capture.events import CaptureRecords
-from aggregates.event import Words, cut
+from aggregates.capture.events import RecordsCaptured
+from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.agents import called, folder_of
 from aggregates.telemetry.batches import Sender, steps
@@ -88,8 +88,8 @@ def test_the_folder_that_an_agent_works_in_is_told_by_an_event_or_above_it(
 def test_a_prompt_keeps_the_folder_among_its_words() -> None:
     told = {"prompt": "go", "cwd": "/home/ana/shop"}
     found = taken(logs(claude("user_prompt", told)))
-    assert isinstance(found.commands[0], CaptureRecords)
-    assert cut(Words(found.commands[0].words), found.only.path) == "/home/ana/shop"
+    assert isinstance(found.commands[0], RecordsCaptured)
+    assert cut(found.commands[0].words, found.only.path) == "/home/ana/shop"
 
 
 # --- Claude Code ------------------------------------------------------------------------------------------
@@ -151,14 +151,14 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     )
     sender = Sender(ANA, "claude-code", DIGESTER)
     made = [step.command for exchange in exchanges for step in steps(exchange, sender)]
-    commands = [command for command in made if isinstance(command, CaptureRecords)]
+    commands = [command for command in made if isinstance(command, RecordsCaptured)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only
     same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")
     assert {name: getattr(record, name) for name in same} == {name: getattr(imported, name) for name in same}
     for field in ("path", "command"):
         span = getattr(imported, field)
-        assert told.text(field) == (None if span is None else words[span.start : span.end])
+        assert told.text(field) == cut(words, span)
 
 
 def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
@@ -231,11 +231,11 @@ def test_a_patch_in_a_shells_stead_is_a_patch(arguments: dict[str, Any], patched
     assert record.tool == ("apply_patch" if patched else "exec_command")
     if patched:
         (command,) = found.commands
-        assert isinstance(command, CaptureRecords)
+        assert isinstance(command, RecordsCaptured)
         (more,) = record.more_files
         assert (found.text("path"), record.lines_added, record.lines_removed) == ("a.py", 3, 1)
-        assert (cut(Words(command.words), more.path), more.lines_added, more.lines_removed) == ("b.py", 2, 0)
-        observed = observe(record, Words(command.words), DIGESTER)
+        assert (cut(command.words, more.path), more.lines_added, more.lines_removed) == ("b.py", 2, 0)
+        observed = observe(record, command.words, DIGESTER)
         work = sum_work([(1, observed), (2, observed)])
         files = sorted((file.edits, file.lines_added, file.lines_removed) for file in work.files)
         assert files == [(2, 2, 2), (2, 4, 0)]

@@ -3,16 +3,9 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from aggregates.capture.events import (
-    DECODER_VERSION,
-    MetricsCaptured,
-    RecordsCaptured,
-    Telemetry,
-    TracesCaptured,
-    is_older,
-)
+from aggregates.capture.events import DECODER_VERSION, RecordsCaptured, Telemetry, is_older
 from aggregates.event import Words, cut
 from aggregates.telemetry.export import reread
 from tests.support.facts import ANA, DIGESTER
@@ -26,17 +19,8 @@ CHAT = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "s1", "gen_ai
 
 def captured(export: dict[str, Any]) -> list[Telemetry]:
     """The facts of an export, as an older decoder would have stored them that read the same in it."""
-    facts: list[Telemetry] = []
-    for each in taken(export).commands:
-        common: dict[str, Any] = {"received_at_us": NOW_US, "organization_id": ANA.organization_id}
-        common |= {"developer_id": ANA.developer_id, "agent_session_id": each.agent_session_id, "decoder_version": 1}
-        common |= {"source": each.source, "redactions": each.redactions, "raw": Words(each.raw)}
-        if each.__class__.__name__ == "CaptureMetrics":
-            facts.append(MetricsCaptured(points=each.points, **common))  # type: ignore[union-attr]
-        else:
-            kind = TracesCaptured if each.signal == "traces" else RecordsCaptured  # type: ignore[union-attr]
-            facts.append(kind(records=each.records, words=Words(each.words), **common))  # type: ignore[union-attr]
-    return facts
+    as_before: dict[str, Any] = {"received_at_us": NOW_US, "decoder_version": 1}
+    return [replace(each, **as_before, **asdict(ANA)) for each in taken(export).commands]
 
 
 EXPORTS = {

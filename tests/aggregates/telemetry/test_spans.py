@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from aggregates.event import Words
 from aggregates.records.record import OF_SUB_AGENT
 from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 from tests.support.tables import each_of, lines_of
@@ -71,7 +72,7 @@ def test_what_was_asked_and_answered_stands_on_the_root() -> None:
     assert (prompt.kind, response.kind, response.record_id) == ("prompt", "response", prompt.record_id + "#response")
     assert (prompt.at_us, response.at_us) == (NOW_US, NOW_US + 1_000_000)
     (command,) = found.commands
-    assert getattr(command, "words", None) == "Fix itDone."
+    assert getattr(command, "words", None) == Words("Fix itDone.")
 
 
 def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:

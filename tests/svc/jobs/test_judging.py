@@ -12,7 +12,8 @@ import pytest
 import trio
 from msgspec import structs
 
-from aggregates.capture.events import CaptureRecords
+from aggregates.capture.events import RecordsCaptured
+from aggregates.event import Words
 from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.acts import ChangeOrganization
@@ -75,7 +76,7 @@ class Court:
             for begun_us, each in enumerate(calls, at_us)
         )
         about: dict[str, Any] = {"agent_session_id": session, "source": "claude-code", "decoder_version": 1}
-        await self.service.send(CaptureRecords(**self.owner, **about, words=table.words, records=records))
+        await self.service.send(RecordsCaptured(**self.owner, **about, words=Words(table.words), records=records))
         await self.level()
 
     async def settles(self) -> None:

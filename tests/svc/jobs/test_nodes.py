@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 import trio
 
-from aggregates.decide import ForgetDeveloper
 from aggregates.event import Refused
 from aggregates.people.acts import CreateDeveloper, StartMembership
+from aggregates.retained import ForgetOrdered
 from svc.jobs import nodes
 from svc.jobs.nodes import Leading
 from svc.log.opening import make_master_key
@@ -81,7 +81,7 @@ async def test_who_is_forgotten_is_forgotten_by_every_node(shared_store: str, tm
         assert second.tables() == before
         whose = first.owner
         sealed = second.service.vault.seal(whose.developer_id, "hello")
-        order = ForgetDeveloper(organization_id=whose.organization_id, developer_id=whose.developer_id)
+        order = ForgetOrdered(organization_id=whose.organization_id, developer_id=whose.developer_id)
         await second.service.send(order)
         noted = [house.var / nodes.FORGOTTEN_FILE for house in (first, second)]
         await until(lambda: not open_orders(first.service.store))

@@ -10,7 +10,8 @@ import pytest
 import trio
 from msgspec import structs
 
-from aggregates.capture.events import CaptureRecords
+from aggregates.capture.events import RecordsCaptured
+from aggregates.event import Words
 from aggregates.records.record import Record
 from projections import reports as report_sections
 from svc_http.app import build_api
@@ -36,7 +37,7 @@ class Office(NamedTuple):
         asked: dict[str, Any] = {"kind": "request", "model": "m", "input_tokens": 5, "cost_usd_nano": 10_000_000}
         record = Record(record_id="r1", at_us=MONDAY, **asked)
         await self.house.prompt("Fix src/a.py and run pytest", session="session-1")
-        await self.house.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
+        await self.house.service.send(RecordsCaptured(**owner, decoder_version=1, records=(record,), words=Words("")))
         await self.house.level()
         await self.house.service.archive.catch_up()
 

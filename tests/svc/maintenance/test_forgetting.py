@@ -13,10 +13,11 @@ import trio
 from click.testing import CliRunner
 
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
-from aggregates.decide import TOPICS, ForgetDeveloper
+from aggregates.decide import TOPICS
 from aggregates.event import Scope, Words
 from aggregates.people.acts import ChangeDeveloper, ChangeOrganization
 from aggregates.people.directory import Developer, Key, Membership
+from aggregates.retained import ForgetOrdered
 from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli import main
 from svc.cli.access import Access, NotReached
@@ -31,7 +32,7 @@ SECONDS = 60
 
 
 async def forget(house: Household, scope: Scope) -> None:
-    order = ForgetDeveloper(organization_id=scope.organization_id, developer_id=scope.developer_id)
+    order = ForgetOrdered(organization_id=scope.organization_id, developer_id=scope.developer_id)
     await house.service.send(order)
     with trio.fail_after(SECONDS):
         while open_orders(house.service.store):
@@ -98,7 +99,7 @@ class Folder:
 
     async def ask(self, method: str, _path: str, order: object = None) -> object:
         if method == "POST":
-            return await self._service.send(msgspec.convert(order, ForgetDeveloper, from_attributes=True))
+            return await self._service.send(msgspec.convert(order, ForgetOrdered, from_attributes=True))
         state = next(self._states, None)
         return {"state": state, "done": 0, "of": 0} if state else msgspec.to_builtins(self._service.replay_status())
 

@@ -19,9 +19,9 @@ import trio
 from click.testing import CliRunner
 from structlog.testing import capture_logs
 
-from aggregates.decide import ForgetDeveloper
 from aggregates.event import Unavailable
 from aggregates.people.acts import ChangeOrganization
+from aggregates.retained import ForgetOrdered
 from svc.cli import main
 from svc.log.opening import open_log
 from svc.log.sqlite import FORM, KEYS_FOLDER
@@ -330,7 +330,7 @@ async def test_who_was_forgotten_is_not_missed(worked: Worked) -> None:
     """With the list, and with one that is made from the log."""
     var = worked.var
     async with household(var) as house:
-        order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
+        order = ForgetOrdered(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
         await house.service.send(order)
         (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]
         house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
