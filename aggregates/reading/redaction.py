@@ -43,9 +43,13 @@ def redact_among(texts: Sequence[str]) -> dict[int, Redacted]:
     counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     cleaned, left = list(texts), list(range(len(texts)))
     for _ in range(_PASSES_MAX):
-        starts = list(accumulate((len(cleaned[index]) + len(_APART) for index in left), initial=0))
+        looked = [cleaned[index] for index in left]
+        secrets = find_secrets(_APART.join(looked))
+        if not secrets:
+            break
+        starts = list(accumulate((len(text) + len(_APART) for text in looked), initial=0))
         found: defaultdict[int, list[Finding]] = defaultdict(list)
-        for finding in find_secrets(_APART.join(map(cleaned.__getitem__, left))):
+        for finding in secrets:
             found[bisect_right(starts, finding.start) - 1].append(finding)
         for place, findings in found.items():
             pieces, text, done = list[str](), cleaned[left[place]], 0
@@ -55,8 +59,6 @@ def redact_among(texts: Sequence[str]) -> dict[int, Redacted]:
                 counts[left[place]][kind] += 1
             cleaned[left[place]] = "".join([*pieces, text[done:]])
         left = [left[place] for place in found]
-        if not left:
-            break
     return {index: Redacted(cleaned[index], dict(sorted(kinds.items()))) for index, kinds in counts.items()}
 
 
@@ -139,7 +141,7 @@ for _place, (_, _form) in enumerate(_OF_RUNS):
 
 def _run_forms(text: str) -> list[_Form]:
     """Those that a text's long runs may hold: few, by the beginnings of words, for no token begins within one."""
-    runs = " ".join(filter(_has_digit, _SHAPES["long run"].findall(text)))
+    runs = " ".join(filter(_DIGIT.search, _SHAPES["long run"].findall(text)))
     begun = _BEGUN.keys() & set(_SHAPES["beginning"].findall(runs))
     places = sorted(chain.from_iterable(map(_BEGUN.__getitem__, begun)))
     return [form for part, form in map(_OF_RUNS.__getitem__, places) if part in runs]

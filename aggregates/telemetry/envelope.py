@@ -126,18 +126,21 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 _STRINGS = msgspec.json.Decoder(list[str])
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
-_APART = b"\x03"  # between two texts
+_APART, _RECORD = b"\x03", b"\x04"  # between two pieces; between two texts
+_ATTRIBUTE = b'{"key":'  # so begins each, outside of any text
 
 
 def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple[list[bytes], dict[str, Redacted]]:
     """The texts, and what was found in each string in them, and in those `beside`, that held a secret."""
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
-    whole = _APART.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
+    # Records repeat most of their attributes, so each is looked through once.
+    attributes = _RECORD.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE).split(_ATTRIBUTE)
+    distinct = dict.fromkeys(attributes)
     # Every second piece is a string, members' names too, still escaped.
-    pieces = whole.split(b'"')
+    pieces = _APART.join(distinct).split(b'"')
     written = dict.fromkeys(pieces[1::2])
-    strings = _STRINGS.decode(_joined([b"[", b'","'.join(written), b"]"])) if written else []
+    strings = _STRINGS.decode(_restored(b'["%s"]' % b'","'.join(written))) if written else []
     plain = dict.fromkeys(chain(strings, beside))
     looked = [*plain]
     dirty = {looked[index]: found for index, found in redact_among(looked).items()}
@@ -148,11 +151,12 @@ def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple
         for each, text in zip(written, strings, strict=True)
     }
     pieces[1::2] = map(cleaned.__getitem__, pieces[1::2])
-    return _joined(pieces).split(_APART), dirty
+    known = dict(zip(distinct, b'"'.join(pieces).split(_APART), strict=True))
+    return _restored(_ATTRIBUTE.join(map(known.__getitem__, attributes))).split(_RECORD), dirty
 
 
-def _joined(pieces: Sequence[bytes]) -> bytes:
-    return b'"'.join(pieces).replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
+def _restored(text: bytes) -> bytes:
+    return text.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
 
 class Metric(msgspec.Struct, frozen=True, rename="camel"):
