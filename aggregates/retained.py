@@ -34,7 +34,7 @@ class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_default
 
 
 class RetainedWords(Words, frozen=True):
-    """Words that are gone, of which something stands. Only made when a fact is read; never stored."""
+    """Words whose reading is known: they are gone, or were read before. Only made when a fact is read; never stored."""
 
     standing: RetainedReading
 

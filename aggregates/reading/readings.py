@@ -12,6 +12,9 @@ import msgspec
 from aggregates import REVIEW_MARK
 from aggregates.event import Span, unpacked
 
+READING_VERSION = 1
+"""Counted up whenever a text may be read otherwise: readings of another version are not taken over by an upgrade."""
+
 # Which part of a prompt a person wrote, and which prompts an agent wrote in a person's place: one rule for hooks,
 # telemetry and transcripts, linear in the text's length.
 

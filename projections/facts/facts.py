@@ -1,13 +1,14 @@
 """Each fact becomes rows outside any transaction, so that one that cannot be read spoils nothing else."""
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from operator import itemgetter
-from typing import Protocol
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from aggregates.capture import events as captures
-from aggregates.event import Digester, Event, Scope
+from aggregates.event import Digester, Event, Scope, Words
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.directory import Activation
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
@@ -15,12 +16,12 @@ from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
-from aggregates.turns.turn import CapturedResponse
+from aggregates.turns.turn import CapturedResponse, Observation
 from aggregates.turns.turns import Capture
 from projections.facts import rows as tables
 from projections.facts.reports import add_report
 from projections.facts.telemetry import add_points, add_records
-from projections.reader import Reader, owner, pack
+from projections.reader import BodyDamaged, Reader, owner, pack, unpack
 
 
 def add_fact(
@@ -130,6 +131,39 @@ def _add_answer(
     price = tables.answer_price(prices, answer, answer.at_us)
     told = event.agent_session_id, event.content_digest, event.received_at_us, position
     rows.answers.append((capture_id, *told, pack(answer), None if price is None else pack(price)))
+
+
+_Kept = TypeVar("_Kept", Capture, CapturedResponse, Observation)
+
+
+def reading_in(db: sqlite3.Connection, position: int, event: Event) -> RetainedReading | None:
+    """What views that read texts alike hold of an event's texts; None where that is nothing, or another event's."""
+
+    def kept(kind: type[_Kept], query: str, *key: object) -> Iterator[_Kept]:
+        with suppress(sqlite3.Error, BodyDamaged):  # then the text is read
+            for (body,) in db.execute(f"SELECT body FROM {query}", key):
+                yield unpack(body, kind)
+
+    match event:
+        case captures.PromptCaptured(prompt=Words(text=str())):
+            for capture in kept(Capture, "captures WHERE capture_id = ?", str(event.prompt_id)):
+                if capture.position == position:
+                    return RetainedReading(position, capture.text_digest, capture.reading)
+        case captures.PromptAnswered(response=Words(text=str())):
+            for answer in kept(CapturedResponse, "answers WHERE capture_id = ?", str(event.prompt_id)):
+                if answer.position == position:
+                    return RetainedReading(position, response=answer.reading)
+        case captures.RecordsCaptured(words=Words(text=str()), agent_session_id=str(session)):
+            query = "observations WHERE agent_session_id = ? AND at_us = ? AND record_id = ? AND position = ?"
+            found = tuple(
+                (place, seen)
+                for place, record in enumerate(event.records)
+                if record.kind in ("prompt", "response")
+                for at_us in [tables.trusted(record.at_us, event.received_at_us)]
+                for seen in kept(Observation, query, session, at_us, record.record_id, position)
+            )
+            return RetainedReading(position, observations=found) if found else None
+    return None
 
 
 _AS_TOLD = ("elapsed_ms", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd_nano")

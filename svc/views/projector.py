@@ -33,6 +33,7 @@ from svc.views.views import (
     point_to,
     remove_others,
     step,
+    taking_readings,
 )
 from svc_http.ports import ReplayStatus, Standing
 
@@ -161,7 +162,7 @@ class Projector:
         charge: Callable[[Cost], None] = lambda _cost: None,
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
-        self._journal, self._charge = journal, charge
+        self._journal, self._store, self._charge = journal, store, charge
         self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace_for(self.gives_way))
         self.waiting = 0  # readers that wait for a position
         self._wanted = trio.Event()
@@ -270,8 +271,12 @@ class Projector:
         await self._journal.wait_beyond(self.position)
         end = self._journal.head
         async with self._exclusive:
-            while self.level_at - self.position > LEAP_EVENTS:
-                self._note(await self._writer.leap(partial(setattr, self, "_reached")))
+            if self.level_at - self.position > LEAP_EVENTS:
+                path = self.readers.path
+                with taking_readings(path, self._store):
+                    while self.level_at - self.position > LEAP_EVENTS:
+                        self._note(await self._writer.leap(partial(setattr, self, "_reached")))
+                remove_others(path.parent, path)
             while self.position < end and (stepped := await self._writer.step()).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:

@@ -21,7 +21,17 @@ from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
 from svc.views.projector import BuildProgress, Pace, Projector
-from svc.views.views import LEAP_BATCH_EVENTS, LEAP_EVENTS, RULES_VERSION, leap, new_file, open_writer, remove, rules_of
+from svc.views.views import (
+    LEAP_BATCH_EVENTS,
+    LEAP_EVENTS,
+    RULES_VERSION,
+    leap,
+    new_file,
+    open_writer,
+    remove,
+    rules_of,
+    taking_readings,
+)
 from svc_http.ports import ReplayStatus
 
 MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
@@ -66,7 +76,7 @@ async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, g
 
     def work() -> None:
         store, vault = open_log(at)
-        with closing(store):
+        with closing(store), taking_readings(path, store):
             build(path, store, vault.known_digester, progress, give_way=give_way_or_stop)
 
     await trio.to_thread.run_sync(work)

@@ -1,7 +1,7 @@
 """The tables: the files that hold them, connections to these, and one step that brings them up to the log.
 
-A file is called `views-<schema>.<decoder>-r<rules>-<n>.db`; `views.current` names the one that serves. A database file
-is never renamed or replaced under an open connection: a new one is built beside it and the pointer is moved.
+A file is called `views-<schema>.<decoder>.<reading>-r<rules>-<n>.db`; `views.current` names the one that serves. A
+file is never renamed or replaced under an open connection: a new one is built beside it, and the pointer moves.
 """
 
 import re
@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
@@ -23,12 +23,13 @@ from msgspec.structs import replace
 
 from aggregates.capture.events import DECODER_VERSION, PromptAnswered, PromptCaptured, RecordsCaptured, is_older
 from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope, Unavailable
+from aggregates.reading.readings import READING_VERSION
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
 from aggregates.telemetry.export import reread
 from projections.apply import Bookmark, apply, atomic, bookmark, derive_later, pass_over
 from projections.derive.integrity import TextsUnavailable
-from projections.facts.facts import GiveWay
+from projections.facts.facts import GiveWay, reading_in
 from projections.facts.rows import Digesters, Touched
 from projections.reader import SCHEMA_VERSION, create_tables, is_passing
 from svc.log.codec import CorruptEvent
@@ -49,8 +50,9 @@ PLACES = 4_096  # positions that are looked up together: a developer has few fac
 
 log = structlog.get_logger()
 POINTER = "views.current"
-_TABLES = f"{SCHEMA_VERSION}.{DECODER_VERSION}"  # they hold what was read, and where its words stand
-NAME = re.compile(r"views-(\d+(?:\.\d+)?)-r(\d+)-(\d+)\.db")
+READ_BY = f"{DECODER_VERSION}.{READING_VERSION}"
+_TABLES = f"{SCHEMA_VERSION}.{READ_BY}"  # they hold what was read, and where its words stand
+NAME = re.compile(r"views-(\d+(?:\.\d+){0,2})-r(\d+)-(\d+)\.db")
 _COPIES = re.compile(r"(verify|check)-[a-z0-9_]{8}")  # of commands of former versions that were killed
 _READ = frozenset({"prompt", "response", "words"})  # words that conclusions need; opening the others takes time
 
@@ -149,11 +151,13 @@ def serving_file(folder: Path, store: EventStore) -> Path:
 
     One that was built by other rules serves until it is built anew.
     """
-    path, reason = current_file(folder, of_any_rules=True), "there are none for these tables"
+    path, reason, position = current_file(folder, of_any_rules=True), "there are none for these tables", 0
     if path is not None:
         try:
             with closing(open_writer(path)) as db:
-                reason = "" if belongs_to_log(bookmark(db), store) else f"{path.name} was built from another log"
+                mark = bookmark(db)
+                reason = "" if belongs_to_log(mark, store) else f"{path.name} was built from another log"
+                position = 0 if reason else mark.position
         except sqlite3.DatabaseError as error:
             if is_passing(error):
                 raise StoreUnavailable(f"{path.name}: {error}; another program holds it, or the disk does") from error
@@ -164,8 +168,36 @@ def serving_file(folder: Path, store: EventStore) -> Path:
         path = new_file(folder)
         open_writer(path).close()
         point_to(path)
-    remove_others(folder, path)
+    if store.head() - position <= LEAP_EVENTS:  # else the others may hold readings
+        remove_others(folder, path)
     return path
+
+
+def views_read_alike(path: Path, store: EventStore) -> sqlite3.Connection | None:
+    """The newest views of this log, of other tables or rules, whose texts were read as this program reads them."""
+    numbered = {int(match[3]): each for each in path.parent.iterdir() if (match := NAME.fullmatch(each.name))}
+    named = path.name.rpartition("-")[0]
+    for _, other in sorted(numbered.items(), reverse=True):
+        if f".{READ_BY}-r" in other.name and other.name.rpartition("-")[0] != named:
+            db = open_reader(other)
+            with suppress(sqlite3.Error):  # of what is damaged, or too old
+                if belongs_to_log(bookmark(db), store):
+                    return db
+            db.close()
+    return None
+
+
+@contextmanager
+def taking_readings(path: Path, store: EventStore) -> Iterator[None]:
+    """While views are made, texts of the log are not read anew where earlier views hold their readings."""
+    kept = readings_of_log(store)
+    kept.earlier = earlier = views_read_alike(path, store)
+    try:
+        yield
+    finally:
+        kept.earlier = None
+        if earlier is not None:
+            earlier.close()
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
@@ -295,10 +327,11 @@ def _as_read(
 
 
 class RetainedReadings:
-    """What is kept of a log's deleted texts, by their positions, once the first one is missed; for any thread."""
+    """What is known of a log's texts without reading them: of deleted ones, and from earlier views; for any thread."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
+        self.earlier: sqlite3.Connection | None = None
         self._lock = Lock()
         self._read_up_to = 0
         self._facts: defaultdict[tuple[Scope, int], list[int]] = defaultdict(list)
@@ -306,7 +339,7 @@ class RetainedReadings:
         self._chunk = lru_cache(RECALL_CHUNKS_MAX)(self._read_chunk)
 
     def recalled(self, fact: RecordedEvent) -> RecordedEvent:
-        """With what is retained of its words where they are gone."""
+        """With what is known of its words."""
         match fact.event:
             case PromptCaptured(prompt=words):
                 name = "prompt"
@@ -316,12 +349,15 @@ class RetainedReadings:
                 name = "words"
             case _:
                 return fact
-        if words is None or words.text is not None:
+        if words is None:
             return fact
-        standing = self.standing(fact.event.scope, fact.position)
+        if words.text is None:
+            standing = self.standing(fact.event.scope, fact.position)
+        else:
+            standing = reading_in(self.earlier, fact.position, fact.event) if self.earlier is not None else None
         if standing is None:
             return fact
-        return replace(fact, event=replace(fact.event, **{name: RetainedWords(None, standing)}))
+        return replace(fact, event=replace(fact.event, **{name: RetainedWords(words.text, standing)}))
 
     def standing(self, scope: Scope, position: int) -> RetainedReading | None:
         with self._lock:

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from msgspec import structs
 
-from aggregates.capture.events import CapturePrompt, RecordsCaptured
+from aggregates.capture.events import DECODER_VERSION, CapturePrompt, RecordsCaptured
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Done, Refused, Reply, Scope, Words
 from aggregates.people.acts import CreateDeveloper, StartMembership
@@ -77,7 +77,7 @@ class Household(NamedTuple):
             **structs.asdict(scope or self.owner),
             agent_session_id=session,
             source="claude-code",
-            decoder_version=1,
+            decoder_version=DECODER_VERSION,
             records=records,
             words=Words(table.words),
             raw=Words(f'{{"body": "{text}"}}'),

@@ -1,7 +1,10 @@
 """A folder of another version: what is served while its views are built anew, and how that is told."""
 
+import inspect
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,17 @@ import pytest
 import trio
 
 from aggregates.event import Unavailable
+from aggregates.reading import reading
+from aggregates.reading.reading import read_prompt
+from aggregates.reading.readings import READING_VERSION, PromptReading, ResponseReading
+from aggregates.turns.turn import CapturedResponse, Observation, observe
+from aggregates.turns.turns import Capture
 from projections.apply import bookmark, derive_later
 from svc.log.opening import open_log
 from svc.views import replay as rebuilding
 from svc.views import views
 from svc.views.projector import BuildProgress, ViewsWriter
-from svc.views.views import POINTER, RULES_VERSION, current_file, new_file, open_writer, rules_of
+from svc.views.views import POINTER, READ_BY, RULES_VERSION, current_file, new_file, open_writer, rules_of
 from tests.support.household import Household, household, rebuilt, tables_of, worked_by_two
 
 SECONDS_MAX = 30
@@ -76,6 +84,67 @@ async def test_views_far_behind_are_brought_up_in_leaps_and_reads_are_told_how_l
             await house.level()
             assert house.service.replay_status().state == "none"
             assert tables_of(var) == before
+
+
+def _same(path: Path) -> None:
+    """Leaves the views as they are."""
+
+
+def _torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5_000])
+
+
+def _of_another_log(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE bookmark SET checksum = x'00'")
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "anew"),
+    [
+        pytest.param(f"views-1.{READ_BY}-r1-1.db", _same, False, id="other tables"),
+        pytest.param(f"views-1.{READ_BY}0-r1-1.db", _same, True, id="another reader"),
+        pytest.param(f"views-1.{READ_BY}-r1-1.db", _torn, True, id="damaged"),
+        pytest.param(f"views-1.{READ_BY}-r1-1.db", _of_another_log, True, id="of another log"),
+    ],
+)
+async def test_an_upgrade_reads_a_text_anew_only_where_no_earlier_views_hold_its_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, harm: Callable[[Path], None], anew: bool
+) -> None:
+    texts = [f"Fix the clock of tower {number} in src/tower.py{more}" for number in range(3) for more in ("", " soon")]
+    async with household(tmp_path / "var") as house:
+        for told in texts[::2]:
+            await house.prompt(told, session=told)
+            await house.records(f"{told} soon", house.clock.now_us(), session=f"{told} soon")
+        await house.level()
+    var, before, path = house.var, tables_of(house.var), current_file(house.var)
+    assert path is not None
+    harm(path.rename(path.with_name(name)))
+    (var / POINTER).write_text(name)
+    monkeypatch.setattr("svc.views.projector.LEAP_EVENTS", 1)  # one short of level: the last event is read anyway
+    monkeypatch.setattr("svc.views.views.LEAP_EVENTS", 1)
+    read: list[str] = []
+
+    def heard(text: str, *told: Any) -> PromptReading:
+        read.append(text)
+        return read_prompt(text, *told)
+
+    monkeypatch.setattr(reading, "read_prompt", heard)
+    with trio.fail_after(SECONDS_MAX):
+        async with household(var) as house:
+            await house.level()
+    assert read == (texts if anew else texts[-1:])
+    assert tables_of(var) == before
+    assert not (var / name).exists()
+
+
+def test_readings_are_taken_over_only_while_texts_are_read_alike() -> None:
+    """Count READING_VERSION up where a text may be read otherwise now, and write down here what reads it."""
+    files = sorted(path for path in Path(reading.__file__).parent.iterdir() if path.is_file())
+    told = sha256(b"".join(path.read_bytes() for path in files))
+    kept = [each.__struct_fields__ for each in (Capture, CapturedResponse, Observation, PromptReading, ResponseReading)]
+    told.update(repr([kept, inspect.getsource(observe)]).encode())
+    assert (READING_VERSION, told.hexdigest()[:16]) == (1, "0cfb3a77c188bd76")
 
 
 def test_the_time_left_is_that_of_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
