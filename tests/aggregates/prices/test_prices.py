@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot
-from tests.support.tables import beside, each_of, table
+from tests.support.tables import beside, table
 
 BEFORE_US, AFTER_US = parse_instant(CHANGE) - 1, parse_instant(CHANGE)
 UNDETERMINED: dict[str, Any] = {"model": {"status": "ambiguous"}, "list_rates": []}
@@ -270,7 +269,7 @@ NAMES = [
 ]
 
 
-@each_of(NAMES)
+@beside()
 def test_a_decorated_id_is_found(reported: str, listed: str) -> None:
     """As agents, gateways and clouds write it; an id that is listed itself comes before a plainer one."""
     found = DECORATED.lookup(reported)
@@ -291,7 +290,7 @@ STRANGERS = [
 ]
 
 
-@pytest.mark.parametrize("reported", STRANGERS)
+@beside()
 def test_nothing_is_guessed(reported: str) -> None:
     """What only resembles a listed id, or names another vendor, is not known."""
     assert DECORATED.lookup(reported) is None

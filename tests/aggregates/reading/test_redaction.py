@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import string
 import sysconfig
 from itertools import cycle, islice
@@ -17,7 +18,7 @@ from aggregates.reading import redaction
 from aggregates.reading.redaction import find_secrets, redact, redact_among
 from aggregates.telemetry.envelope import without_secrets
 from tests.support.basics import ANA
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.
 _HEX = hashlib.sha256(b"not a real secret").hexdigest()
@@ -55,47 +56,15 @@ def formed(recipe: str) -> str:
     return found
 
 
-@each_of(
-    [
-        ("password = hunter2", "hunter2", "password"),
-        ('password = "letmein"', "letmein", "password"),
-        ("password = 'tr0ub4dor&3'", "tr0ub4dor&3", "password"),
-        ('{"password": "hunter2", "user": "ana"}', "hunter2", "password"),
-        ('{\\"password\\": \\"hunter2\\"}', "hunter2", "password"),
-        ("'password' => 'hunter2',", "hunter2", "password"),
-        ('password: str = "hunter2"', "hunter2", "password"),
-        ('String dbPassword = "hunter2";', "hunter2", "password"),
-        ('let db_password: &str = "hunter2";', "hunter2", "password"),
-        ('config["password"] = "hunter2"', "hunter2", "password"),
-        ("DB_PASSWORD=hunter2!", "hunter2!", "password"),
-        ("export PGPASSWORD='s3cr3t!'", "s3cr3t!", "password"),
-        ("mysql --password hunter2 -h db", "hunter2", "password"),
-        ("CREATE USER ana WITH PASSWORD 'hunter2'", "hunter2", "password"),
-        ('user.setPassword("hunter2")', "hunter2", "password"),
-        ("Server=db;User Id=sa;Password=Hunter2!x;Encrypt=true", "Hunter2!x", "password"),
-        ("my password is hunter2, do not tell", "hunter2", "password"),
-        ('passphrase: "correct horse battery staple"', "correct horse battery staple", "password"),
-        ("Passwort: hunter2", "hunter2", "password"),
-        ("mot de passe : hunter2", "hunter2", "password"),
-        ("пароль: hunter2", "hunter2", "password"),
-        ("비밀번호는 hunter2", "hunter2", "password"),
-        ("密码：hunter2", "hunter2", "password"),
-        ("パスワードは hunter2", "hunter2", "password"),
-        ('api_key: "a1b2c3d4e5f6"', "a1b2c3d4e5f6", "secret"),
-        ("API_KEY=" + _MIXED[:32], _MIXED[:32], "secret"),
-        ('"x-api-key": "' + _MIXED[:32] + '"', _MIXED[:32], "secret"),
-        ('const clientSecret = "' + _MIXED[:40] + '";', _MIXED[:40], "secret"),
-        ("aws_secret_access_key = " + _AWS_SECRET, _AWS_SECRET, "secret"),
-        ("AccountKey=" + _MIXED[:86] + "==;EndpointSuffix=x", _MIXED[:86] + "==", "secret"),
-        ("deploy --token " + _MIXED[:32], _MIXED[:32], "secret"),
-        ("Authorization: Bearer " + _MIXED[:40], _MIXED[:40], "authorization"),
-        ('"Authorization": "Basic ' + "YW5hOmh1bnRlcjI=" + '"', "YW5hOmh1bnRlcjI=", "authorization"),
-        ("https://ana:hunter2@example.org/x", "hunter2", "url-password"),
-        ("postgresql://svc:p-4_ss@db:5432/main", "p-4_ss", "url-password"),
-        ("mongodb+srv://ana:p%40ss@cluster0.example.net", "p%40ss", "url-password"),
-    ],
-)
-def test_a_secret_is_replaced_by_what_it_is(text: str, secret: str, kind: str) -> None:
+@beside()
+def test_a_secret_is_replaced_by_what_it_is(told: str, hidden: str, kind: str) -> None:
+    """What stands in angles is put in here, so that no scanner takes the list for a leak."""
+    put = {"<AWS>": _AWS_SECRET, "<BASIC>": base64.b64encode(b"ana:hunter2").decode()}
+
+    def shown(told: str) -> str:
+        return re.sub(r"<\w+>", lambda named: put.get(named[0]) or _MIXED[: int(named[0][1:-1])], told)
+
+    text, secret = shown(told), shown(hidden)
     assert redact(text) == (text.replace(secret, f"[REDACTED:{kind}]"), {kind: 1})
 
 

@@ -5,7 +5,6 @@ from base64 import b64decode
 from typing import Any
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 
 from aggregates.decide import AnyCommand, decide, evolve
@@ -27,7 +26,7 @@ from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, repor
 from aggregates.times import parse_instant
 from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
 from tests.support.basics import named
-from tests.support.tables import each_of
+from tests.support.tables import beside, each_of
 
 SECOND_US = 1_000_000
 WEEK = ReportPeriod(
@@ -209,53 +208,14 @@ def test_where_nothing_was_scored_nothing_is_told() -> None:
     assert not {"median_tokens_to_reach_a_goal", "median_cost_of_a_goal_usd"} & told.figures.keys()
 
 
-@each_of(
-    [
-        "You reached 62.5 % of your goals.",
-        "Of 1,250 pieces of work none was lost; it cost 3.2 dollars.",
-        "Of 1250 pieces, 3 fewer than before, at 0.04 each.",
-        "목표의 62.5%를 이루었습니다. 작업은 1,250건입니다.",
-        "Try to name one check in every prompt.",
-        "You will ponder, more often, in analysis, e.g. of plans.",
-    ]
-)
+@beside()
 def test_figures_may_be_told(text: str) -> None:
     """With or without commas, in a sentence's end, without their sign."""
     assert believed_prose(text, FIGURES, PEOPLE) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "You reached 63 % of your goals.",
-        "You reached 62 of them.",
-        "Of 12,50 pieces of work none was lost.",
-        "Of 1.250 pieces of work none was lost.",
-        "Twice as many as before.",
-        "About half of them went well.",
-        "Seven were lost, at 3.2 dollars.",
-        "You reached \uff16\uff13 % of them.",
-        "You reached \u00bd of them.",
-        "\u2167 of them went well.",
-        "\u0666 of them went well.",
-        "두 배나 많습니다.",
-        "일곱 건을 이루었습니다.",
-        "Version 62.5.3 is out.",
-        "Ana did well.",
-        "It was Lund's work.",
-        "A plan of ana lund went well.",
-        "김지수가 잘했습니다.",
-        "Work with Brian went well.",
-        "Mo de Vries did well.",
-        "See https://x.",
-        "See WWW.x.",
-        "See evil.example for more.",
-        "See evil\uff0eexample for more.",
-        "Ask me@host.",
-        "x" * (PROSE_CHARACTERS_MAX + 1),
-        " \n",
-    ],
-)
+@beside()
 def test_anything_else_is_not_shown(text: str) -> None:
     """Computed, rounded, in words, in other digits; too long, or empty: then there is no prose at all."""
     assert believed_prose(text, FIGURES, PEOPLE) is None
+    assert believed_prose("x" * (PROSE_CHARACTERS_MAX + 1), FIGURES, PEOPLE) is None

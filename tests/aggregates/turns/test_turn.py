@@ -184,65 +184,16 @@ VIEWS: dict[str, Callable[[Work], object]] = {
 }
 
 
-@table(
-    ("told", "view", "expected"),
-    {
-        "an answered request": ("answers", "marks", "a"),
-        "a sub-agent's request says nothing": ("~answers", "marks", ""),
-        "a failed request": ("fails", "marks", "E"),
-        "a sub-agent's error says nothing": ("~fails", "marks", ""),
-        "an interruption": ("interrupted", "marks", "I"),
-        "a refused call": ("refused", "marks", "J"),
-        "an edit": ("edit", "marks", "C"),
-        "an edit whose outcome was not seen": ("edit?", "marks", "C"),
-        "a failed edit": ("edit!", "marks", ""),
-        "a check that passed": ("check", "marks", "K"),
-        "a check that failed": ("check!", "marks", "k"),
-        "a check whose outcome was not seen": ("check?", "marks", ""),
-        "a commit": ("commit", "marks", "M"),
-        "a failed commit": ("commit!", "marks", ""),
-        "a commit whose outcome was not seen": ("commit?", "marks", ""),
-        "a pull request": ("pull_request", "marks", "P"),
-        "a revert": ("revert", "marks", "R"),
-        "all in one line": ("check&commit&pull_request&revert", "marks", "KMPR"),
-        "all in one line, failed": ("check&commit!", "marks", "k"),
-        "a look, and a call of which nothing is known": ("read unknown", "marks", ""),
-        "anything else": ("response compaction counter", "marks", ""),
-        "equal neighbours stand once": ("answers answers edit edit answers", "marks", "aCa"),
-        "marks in time order": ("edit check edit check", "marks", "CKCK"),
-        "240 marks are all kept": ("answers fails " * 120, "marks", "aE" * 120),
-        "of 241 the first is dropped": ("answers fails " * 120 + "answers", "marks", "Ea" * 120),
-        "nothing was observed": ("", "observed", False),
-        "the prompt alone is no observation": ("prompt", "observed", False),
-        "anything beside the prompt is one": ("prompt other", "observed", True),
-        "counts of an edit": ("edit+3-2", "counts", "1 0 1 1 3 2"),
-        "counts of two edits": ("edit+3-2 edit+3-2", "counts", "2 0 2 2 6 4"),
-        "counts of an edit whose outcome was not seen": ("edit?+3-2", "counts", "1 0 1 1 3 2"),
-        "an edit that failed changed nothing": ("edit!+3-2", "counts", "1 1 0 0 0 0"),
-        "counts of a shell call that changes something": ("writes", "counts", "1 0 1 0 0 0"),
-        "counts of a look": ("read", "counts", "1 0 0 0 0 0"),
-        "counts of a call of which nothing is known": ("unknown", "counts", "0 0 0 0 0 0"),
-        "a counter of lines": ("counter counter", "counts", "0 0 0 0 8 2"),
-        "no call to repeat": ("answers", "repeats", 0),
-        "one call": ("edit#1 answers", "repeats", 1),
-        "three times the same call": ("edit#1 edit#1 edit#1 answers", "repeats", 3),
-        "the last two calls are the same": ("edit#1 edit#2 edit#2 answers", "repeats", 2),
-        "another call in between": ("edit#2 edit#1 edit#2 answers", "repeats", 1),
-        "the last call's input was not seen": ("edit#1 edit answers", "repeats", 0),
-        "no input was seen": ("edit edit answers", "repeats", 0),
-        "the input of one in between was not seen": ("edit#1 edit edit#1 answers", "repeats", 1),
-        "an edit of a file": ("edit:5+3-2", "files", "5@1:1+3-2"),
-        "an edit of a file whose outcome was not seen": ("edit?:5+3", "files", "5@1:1+3-0"),
-        "a failed edit of a file": ("edit!:5+3-2", "files", "5@1:0+0-0"),
-        "a look at a file": ("read:5+3", "files", "5@1:0+0-0"),
-        "calls of no file": ("edit check", "files", ""),
-        "each file once, by its digest": ("edit:6 edit:5+3 read:6 edit:6+1-1", "files", "5@2:1+3-0 6@1:2+1-1"),
-        "a look after an edit": ("edit:5+3-2 read:5 edit!:5+9", "files", "5@1:1+3-2"),
-    },
-)
+@beside()
 def test_what_a_turn_did_is_summed(told: str, view: str, expected: object) -> None:
     """Its course is a mark for each thing that can decide an outcome; a file stands where it was first touched."""
     assert VIEWS[view](work_of(told)) == expected
+
+
+@each_of([("", "aE"), ("answers", "Ea")])
+def test_240_marks_are_kept(then: str, marks: str) -> None:
+    """Of more the first are dropped."""
+    assert work_of("answers fails " * 120 + then).marks == marks * 120
 
 
 def test_requests_are_summed_by_model() -> None:

@@ -12,7 +12,7 @@ from aggregates.records.record import RecordKind
 from aggregates.turns.turn import Opening, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Aliases, Capture, CaptureKind, PlacedObservation, build_turns, join_captures
 from tests.support.stages import MINUTE, SECOND, answer, capture, prompt, seen, tool, uuid
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 SESSION = "session"
 CLEAR = prompt(navigational="command", clears=True)
@@ -64,37 +64,7 @@ def reported(told: str) -> list[PlacedObservation]:
 TYPED = "1p#runs=one 2l@0.000001#runs=one 3p@5#runs=two 4l@6"
 
 
-@table(
-    ("told", "joined"),
-    {
-        "same text, two minutes later": ("1p 2l@120", "12"),
-        "same text, later still": ("1p 2l@120.000001", "1 2"),
-        "the agent's log came first": ("1l 2p@120", "12"),
-        "one of each kind": ("1p 2t 3l", "312"),
-        "two of one kind": ("1p 2p@1", "1 2"),
-        "different texts": ("1p 2l=b", "1 2"),
-        "no texts": ("1p=- 2l=-", "1 2"),
-        "the same prompt id, a day later": ("1p#p 2l@86400#p=-", "12"),
-        "the same id, one kind": ("1p#p 2p@1#p", "1 2"),
-        "different ids, the same text": ("1p#p 2l#q", "1 2"),
-        "the later one without an id": ("1p#p 2l@1", "12"),
-        "the earlier one without an id": ("1p 2l@1#p", "12"),
-        "an id that came with the log keeps another out": ("1p 2l@1#p 3t@2#q", "12 3"),
-        "a text sent twice, one by one": ("1p 2p@60 3l@60 4l@60", "13 42"),
-        "the two minutes are counted from the first capture": ("1p 2t@120 3l@180", "12 3"),
-        "a prompt id used twice joins the first prompt": ("1p#p=a 2p@1#p=b 3l#p", "31 2"),
-        "prompts come in time order": ("1l@5 2p@4=b", "2 1"),
-        "typed while the agent works, told by the id of what runs": (TYPED + "#runs=two", "12 34"),
-        "typed while the agent works, told by an id of its own": (TYPED + "#own=two", "12 34"),
-        "typed while the agent works, told without an id": (TYPED + "=two", "12 34"),
-        "sent again, an hour later": ("1la 2la@3600 3l@3601", "12 3"),
-        "a command, and by a hook its text": ("1lc=typed 2p@5=text", "12"),
-        "a hook's text, and the command as it was typed": ("1p=text 2tc@5=typed", "12"),
-        "a command, and later another prompt by a hook": ("1lc=typed 2p@5.000001=text", "1 2"),
-        "a command of its own, and at once a prompt": ("1lc=typed 2p@3=text 3l@4=text", "1 23"),
-        "a command and a text of different ids": ("1lc#p=typed 2p@3#q=text", "1 2"),
-    },
-)
+@beside()
 def test_captures_of_one_prompt_are_joined(told: str, joined: str) -> None:
     """By the id they name, else by the same text within two minutes, never two of a kind; in any order of arrival."""
     wanted = [[int(number) for number in group] for group in joined.split()]
@@ -230,31 +200,7 @@ CALM, ENDED, CLEARED, BY_PROMPT = (
 )
 
 
-@table(
-    ("clearing", "told", "course"),
-    {
-        "nothing was said: one opening": (None, "", CALM),
-        "an end opens the next": (None, "end@300", ENDED),
-        "an end for another reason": (None, "end:logout@300", ENDED),
-        "an end by a clear": (None, "end:clear@300", CLEARED),
-        "a start by a clear": (None, "start:clear@300", CLEARED),
-        "a session that is resumed": (None, "start:resume@300", CALM),
-        "a compaction": (None, "compacts:clear@300", CALM),
-        "of two in one gap the first": (None, "end@300 start:clear@360", ENDED),
-        "an end at the moment of a prompt": (None, "end@600", "start -/end@600 end"),
-        "an end after all opens nothing": (None, "end@86400", "start - -/end@86400"),
-        "an end before all closes nothing": (None, "end@-1", CALM),
-        "a clearing prompt is no turn": (1, "", BY_PROMPT),
-        "a clear told twice": (1, "start:clear@660", BY_PROMPT),
-        "an end and then a clearing prompt": (1, "end@300", "start/end@300 end"),
-        "a clearing prompt and then an end": (1, "end@660", BY_PROMPT),
-        "an end, and the clear that led to it": (None, "end@300 start:clear@305", CLEARED),
-        "an end, and the prompt that led to it": (1, "end@595", "start/clear@595 clear"),
-        "an end and a clearing prompt later on": (1, "end@594.999999", "start/end@594 end"),
-        "a clearing prompt that is the first": (0, "", "start -"),
-        "a clearing prompt that is the last": (2, "", "start -/clear@1200"),
-    },
-)
+@beside()
 def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
     clearing: int | None, told: str, course: str
 ) -> None:

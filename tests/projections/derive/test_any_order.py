@@ -34,7 +34,7 @@ from tests.support.facts import (
     tables,
 )
 from tests.support.stages import DAY, HOUR, MINUTE, SECOND
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 PROMPTS = (
     "Fix the crash in src/parser.py when the input is empty, add a test and run pytest",
@@ -262,46 +262,7 @@ def late(story: str) -> Log:
     return log
 
 
-@table(
-    ("story", "turns", "closings"),
-    {
-        "work before its prompt": ("ask@0=0 ask@60=3 ask@120=8 edit@10#later ask@240=1#later", "4:0", "-"),
-        "a name twice": ("ask@0=0#twice ask@60=3 ask@120=8 ask@180=1#twice edit@1#twice request@240", "4:100", "-"),
-        "an agent's text": ("ask@0=0 ask@60=3 ask@120=8 ask@180=0 edit@1#task ask@181=6#task ask@185=6", "4:0", "-"),
-        "a prompt that is joined over others": ("log@0=0 ask@0.4=3 ask@0.7=8 ask@1=1 ask@1.5=0", "4:0", "-"),
-        "that a prompt was a clear": ("ask@0=0 ask@60=3 log@120=4#clears ask@120=4#clears", "2:0", "clear"),
-        "one moment in two arcs": ("ask@0=0 ask@59 ask@59 split@59 ask@60 ask@61 ask@62", "2:0 4:0", "person -"),
-        "merged as one begins": ("work@0=0 2work@60=3 3work@60=3 join@60 4work@120=8", "2:200 1:100 1:100", "- - - -"),
-        "tiny prompts of an arc each": (
-            " ".join(f"ask@{minute}=9 split@{minute}" for minute in range(7)),
-            *("1:0 1:0 1:0 1:0 1:0 1:0 1:0", "person - person person person person person"),
-        ),
-        "a word about a session that proves to be a sub-agent's": ("2ask@0=0 join@0 1ask@0=0 2child@0", "1:0", "-"),
-        "a word about a sub-agent's session, and a later capture": ("1ask@0=0 1child@0 join@0 2ask@0=0", "1:0", "-"),
-        "a session that goes on in another": ("ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6", "2:0", "- end"),
-        "a late prompt takes it out": ("ask@0=0 edit@1 leaves@2 2ask@5=1 2edit@6 2ask@-1=5", "2:0 1:0", "- end"),
-        "an end of an earlier prompt": ("ask@0=0#first ask@60=3 ask@120=8 leaves@240#first ask@180=1", "4:0", "end"),
-        "a joined prompt's answer": ("log@0=0#one ask@60=3 ask@120=8 ask@180=0#one answer@181", "3:5", "-"),
-        "a prompt that a plugin, a log and a transcript tell": ("ask@0=0 log@0.1=0 read@0.2=0", "1:0", "-"),
-        # One prompt, wherever it was told: two of its name, its text and a request are the same.
-        "told in another session": ("2log@0.1=0#p 2again@1.1#p ask@0=0#p again@1#p", "1:100", "-"),
-        "without its text there": ("ask@0=0#p again@1#p 2log@0.1#p 2again@1.1#p", "1:100", "-"),
-        "its work told only there": ("ask@0=0#p 2log@0.1=0#p 2edit@1#p 2request@2#p 2ask@3=3#q", "1:100 1:0", "- -"),
-        "a name of two texts": ("ask@0=0#p 2ask@5=3#p 2request@6#p", "1:0 1:100", "- -"),
-        "copied with its requests": (
-            "2read@60=0 2again@61 2read@62=3 read@0=0 again@1 stop@2 2stop@61",
-            "1:100 1:0",
-            "- -",
-        ),
-        "a text again": ("read@0=0 request@1 2read@60=0 2request@61", "1:100 1:100", "- -"),
-        "in three": (
-            "3log@0.2=0#p 3edit@0.3 2read@0.1=0#p 2again@1#p ask@0=0#p 2again@0.5 3read@9=3",
-            "1:100 1:0",
-            "- -",
-        ),
-        "a word about a copy": ("2read@5=0 2join@5 2again@6 read@0=3 read@1=0 again@2", "2:100", "-"),
-    },
-)
+@beside()
 def test_what_comes_late_leaves_the_tables_of_a_replay(story: str, turns: str, closings: str) -> None:
     """One fact at a time, in the order told, or all at once: so many turns and tokens in each sub-session."""
     facts = late(story).facts
