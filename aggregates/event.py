@@ -1,14 +1,18 @@
 """What every fact and every wish has: the bases of all events and commands, and the answer to a command."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Mendable(Exception):
@@ -22,6 +26,20 @@ class Unavailable(Mendable):
     def told(self) -> str:
         """What clients hear: the message, unless it holds what is the operator's alone."""
         return str(self)
+
+
+class Newest(OrderedDict[K, V]):
+    """So many that were put in last; the others are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def put(self, key: K, value: V) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

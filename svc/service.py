@@ -18,7 +18,7 @@ from aggregates.event import Digester, Event, Reply, Scope, Unavailable
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Organization
-from aggregates.people.entry import DERIVING, NAMES, Budgets, Operators, Uses
+from aggregates.people.entry import DERIVING, NAMES, OPERATOR_HOURS, OPERATOR_LINK_SECONDS, Budgets, Passes, Uses
 from aggregates.prices.catalog import Served
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
@@ -63,7 +63,8 @@ class RunningService(ports.Service):
         self.settings = public_settings(settings, folder.internal_secret(var))
         self.store, self.vault, self.now_us = store, vault, clock.now_us
         self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
-        self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
+        self.peer_ranges, self.uses = PeerRanges(), Uses()
+        self.operator_links, self.operator_browsers = Passes(OPERATOR_LINK_SECONDS), Passes(OPERATOR_HOURS * 3_600)
         self.arrivals, self.searches = ports.Arrivals(self.now_us()), ports.Searches()
         self.provider = oidc.provider_of(settings) if lasting else None
         self._read_limit = trio.CapacityLimiter(READERS_MAX)

@@ -3,15 +3,14 @@
 At the end: how much each may use of the server, once in.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Mendable, Scope
+from aggregates.event import Mendable, Newest, Scope
 from aggregates.ids import claim_stream, credential_stream, identity_stream
 from aggregates.people import directory as records
 from aggregates.people.acts import NoteKeyUse, Role, SeeSignIn
@@ -62,7 +61,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotProven(Mendable):
-    """A sign-in provider proves nobody who may come in; the message says why."""
+    """A key, or an account of a sign-in provider, proves nobody who may come in; the message says why."""
 
 
 def developer_behind(account: Account, directory: Directory) -> UUID:
@@ -97,21 +96,17 @@ class Principal(msgspec.Struct, frozen=True):
     key: records.Key | None = None
 
 
-class KeyRefusal(Enum):
-    UNKNOWN = "unknown key"
-    VOID = "revoked or expired"
-    NOT_A_MEMBER = "no longer a member"
-
-
-def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal | KeyRefusal:
-    """Whose key it is, as things stand now: the key's own life first, then the membership it stands for."""
+def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal:
+    """Whose key it is, as things stand now: the key's own life first, then the membership. Raises `NotProven`."""
     key = directory.get(records.Key, credential_stream(key_digest))
     if key is None:
-        return KeyRefusal.UNKNOWN
+        raise NotProven("unknown key; check that it was copied whole, or ask for a new one")
     if not _opens(key, now_us):
-        return KeyRefusal.VOID
+        raise NotProven("this key was revoked or has expired; ask for a new one")
     membership = directory.membership(key.scope)
-    return KeyRefusal.NOT_A_MEMBER if membership is None else Principal(key.scope, membership.role, key)
+    if membership is None:
+        raise NotProven("the developer of this key is no longer a member of the organization")
+    return Principal(key.scope, membership.role, key)
 
 
 SIGN_IN_IDLE_DAYS = 14  # a browser that was not seen for longer signs in again
@@ -184,40 +179,20 @@ OPERATOR_LINK_SECONDS = 60
 KEPT_MAX = 16  # links and browsers at a time; the oldest go
 
 
-class Operators:
-    """Browsers that stand for whoever runs the server, by digests: in memory alone, so they end with the process."""
+class Passes(Newest[str, int]):
+    """Links, or browsers, that stand for whoever runs the server, by digests: until when, and no longer than the
+    process."""
 
-    def __init__(self) -> None:
-        self._links: dict[str, int] = {}
-        self._browsers: dict[str, int] = {}  # digest → until when, in microseconds since 1970
+    def __init__(self, seconds: int) -> None:
+        super().__init__(KEPT_MAX)
+        self._lasts_us = seconds * US_PER_SECOND
 
-    def __len__(self) -> int:
-        return len(self._links) + len(self._browsers)
-
-    def offer(self, digest: str, now_us: int) -> int:
-        return _keep(self._links, digest, now_us + OPERATOR_LINK_SECONDS * US_PER_SECOND)
-
-    def waits(self, digest: str, now_us: int) -> bool:
-        return self._links.get(digest, 0) > now_us
-
-    def use(self, digest: str) -> None:
-        self._links.pop(digest, None)
-
-    def begin(self, digest: str, now_us: int) -> None:
-        _keep(self._browsers, digest, now_us + OPERATOR_HOURS * 3_600 * US_PER_SECOND)
+    def begin(self, digest: str, now_us: int) -> int:
+        self.put(digest, now_us + self._lasts_us)
+        return self[digest]
 
     def stands(self, digest: str, now_us: int) -> bool:
-        return self._browsers.get(digest, 0) > now_us
-
-    def end(self, digest: str) -> None:
-        self._browsers.pop(digest, None)
-
-
-def _keep(known: dict[str, int], digest: str, until_us: int) -> int:
-    known[digest] = until_us
-    while len(known) > KEPT_MAX:
-        del known[next(iter(known))]
-    return until_us
+        return self.get(digest, 0) > now_us
 
 
 # What one developer, or one address, may use; whoever has used it up is asked to wait. An allowance is a bucket that
@@ -268,7 +243,7 @@ class Budgets:
 
     def __init__(self, most: Mapping[str, int]) -> None:
         self._most = {name: amount for name in NAMES if (amount := most.get(name, 0))}
-        self._uses: dict[str, OrderedDict[User, _Use]] = {name: OrderedDict() for name in self._most}
+        self._uses: dict[str, Newest[User, _Use]] = {name: Newest(USERS_MAX) for name in self._most}
         self.refused: Counter[str] = Counter()
 
     def use(self, name: str, user: User, amount: float, now_us: int) -> None:
@@ -281,10 +256,7 @@ class Budgets:
         window_us = _window_us(name)
         # Nobody waits for longer than a window, whatever one request turned out to be.
         use.level_us = min(use.level_us + amount * window_us / most, 2.0 * window_us)
-        uses[user] = use
-        uses.move_to_end(user)
-        if len(uses) > USERS_MAX:
-            uses.popitem(last=False)
+        uses.put(user, use)
 
     def exhausted(self, names: Iterable[str], user: User, now_us: int) -> Exhausted | None:
         """The first allowance of which the user has nothing left."""

@@ -13,11 +13,11 @@ import trio
 
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Mendable, Refused, Reply, Scope, Unavailable
+from aggregates.event import Digester, Mendable, Newest, Refused, Reply, Scope, Unavailable
 from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
-from aggregates.people.entry import Account, Budgets, BudgetShown, Operators, Uses
+from aggregates.people.entry import Account, Budgets, BudgetShown, Passes, Uses
 from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
 from aggregates.reports import decide, events, prose
 from aggregates.scores.grades import PeerRanges
@@ -81,15 +81,13 @@ class Arrivals:
 
     def __init__(self, since_us: int) -> None:
         self.since_us = since_us
-        self._taken: dict[UUID, dict[tuple[str, str], tuple[int, int]]] = {}
+        self._taken: dict[UUID, Newest[tuple[str, str], tuple[int, int]]] = {}
         self._refused: dict[UUID, deque[Refusal]] = {}
 
     def took(self, developer_id: UUID, source: str, signal: str, at_us: int) -> None:
-        known = self._taken.setdefault(developer_id, {})
-        _, requests = known.pop((source, signal), (0, 0))
-        known[source, signal] = (at_us, requests + 1)
-        if len(known) > ARRIVALS_MAX:
-            del known[next(iter(known))]
+        known = self._taken.setdefault(developer_id, Newest(ARRIVALS_MAX))
+        _, requests = known.get((source, signal), (0, 0))
+        known.put((source, signal), (at_us, requests + 1))
 
     def refused(self, developer_id: UUID, path: str, status: int, message: str, at_us: int) -> None:
         refusal = Refusal(iso(at_us), path, status, message[:REFUSAL_CHARACTERS_MAX])
@@ -121,21 +119,18 @@ class Searches:
     """
 
     def __init__(self) -> None:
-        self._words: dict[UUID, dict[str, str]] = {}  # that which looked last stands last
+        self._words = Newest[UUID, Newest[str, str]](SEARCHING_MAX)
 
     def keep(self, sign_in_id: UUID, words: str) -> str:
         """The name."""
-        known, name = self._words.pop(sign_in_id, {}), token_urlsafe(SEARCH_NAME_BYTES)
-        known[name] = words
-        self._words[sign_in_id] = known
-        if len(known) > SEARCHES_MAX:
-            del known[next(iter(known))]
-        if len(self._words) > SEARCHING_MAX:
-            del self._words[next(iter(self._words))]
+        known, name = self._words.get(sign_in_id) or Newest(SEARCHES_MAX), token_urlsafe(SEARCH_NAME_BYTES)
+        known.put(name, words)
+        self._words.put(sign_in_id, known)
         return name
 
     def words(self, sign_in_id: UUID, name: str) -> str | None:
-        return self._words.get(sign_in_id, {}).get(name)
+        known = self._words.get(sign_in_id)
+        return None if known is None else known.get(name)
 
 
 # --- the running server as it is shown to the one who looks after it ---------------------------------------------
@@ -305,7 +300,8 @@ class Service(ABC):
     peer_ranges: PeerRanges
     budgets: Budgets
     uses: Uses
-    operators: Operators
+    operator_links: Passes
+    operator_browsers: Passes
     provider: Provider | None
     arrivals: Arrivals
     searches: Searches

@@ -18,7 +18,7 @@ from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.people import entry
-from aggregates.people.entry import KeyRefusal, Principal
+from aggregates.people.entry import Principal
 from projections.sub_sessions.rows import begun_by
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, found, json_reply, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, Arguments, ByKey, BySecret, Call, Parameter, Schema
@@ -31,11 +31,6 @@ log = structlog.get_logger()
 KEY_PATTERN = re.compile(r"(svc|gck)_[A-Za-z0-9_-]{43}")
 _BEARER = "bearer "
 _TWO = "two different credentials were sent; send one"
-_WHY_NOT = {
-    KeyRefusal.UNKNOWN: "unknown key; check that it was copied whole, or ask for a new one",
-    KeyRefusal.VOID: "this key was revoked or has expired; ask for a new one",
-    KeyRefusal.NOT_A_MEMBER: "the developer of this key is no longer a member of the organization",
-}
 SHORT_ID = re.compile(r"[0-9a-fA-F]{8}")
 _OF_GOALS = ("sub_session_id", "goal_id")
 Identify = Callable[[Service, Headers], Principal]
@@ -267,9 +262,10 @@ def developer_of(service: Service, key: str) -> Principal:
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
     now_us = service.now_us()
-    found = entry.authenticate(service.directory, sha256(key.encode()).hexdigest(), now_us)
-    if isinstance(found, KeyRefusal):
-        raise unauthorized(_WHY_NOT[found])
+    try:
+        found = entry.authenticate(service.directory, sha256(key.encode()).hexdigest(), now_us)
+    except entry.NotProven as error:
+        raise unauthorized(str(error)) from error
     assert found.key is not None, "it was shown"
     service.uses.note(found.key.id, now_us)
     return found

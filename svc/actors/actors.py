@@ -9,7 +9,7 @@ Ids are deterministic, so deciding twice never captures twice.
 """
 
 import time
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar
@@ -20,7 +20,7 @@ import trio
 
 from aggregates.capture.events import SessionClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
-from aggregates.event import Context, Decision, Digester, Event, Mendable, NewEvent, Reply
+from aggregates.event import Context, Decision, Digester, Event, Mendable, Newest, NewEvent, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
 from aggregates.retained import ForgetOrdered
 from svc.log.codec import rough_bytes
@@ -119,7 +119,7 @@ class Streams:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._known: OrderedDict[UUID, KnownStream] = OrderedDict()
+        self._known = Newest[UUID, KnownStream](ACTOR_STREAMS_MAX)
 
     def states(self, ids: Sequence[UUID]) -> dict[UUID, StreamState]:
         found = {stream_id: self._known.get(stream_id, EMPTY).state for stream_id in ids}
@@ -131,7 +131,7 @@ class Streams:
         for stream_id, event in events:
             version, state = self._known.get(stream_id, EMPTY)
             staged.append(NewEvent(stream_id, version + 1, event))
-            self._remember(stream_id, KnownStream(version + 1, evolve(state, event)))
+            self._known.put(stream_id, KnownStream(version + 1, evolve(state, event)))
         return staged
 
     def drop(self, ids: Iterable[UUID]) -> None:
@@ -150,13 +150,7 @@ class Streams:
 
         for stream_id in ids:
             if stream_id not in self._known:
-                self._remember(stream_id, await trio.to_thread.run_sync(read, stream_id, limiter=READS))
-
-    def _remember(self, stream_id: UUID, known: KnownStream) -> None:
-        self._known[stream_id] = known
-        self._known.move_to_end(stream_id)
-        while len(self._known) > ACTOR_STREAMS_MAX:
-            self._known.popitem(last=False)
+                self._known.put(stream_id, await trio.to_thread.run_sync(read, stream_id, limiter=READS))
 
 
 class Clock:

@@ -5,7 +5,6 @@ and the outcome at a later look, when the views hold what became of them. What i
 Narratives of days are written beside the requests that want them: who asks waits a little, and else goes without.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import NewEvent, Reason, Refused, Scope
+from aggregates.event import Newest, NewEvent, Reason, Refused, Scope
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered, JudgeKind
@@ -170,7 +169,7 @@ class Narratives:
         self._now_us = now_us
         self._people = people
         self._count = count
-        self._kept: OrderedDict[tuple[str, ...], prose.Narrative] = OrderedDict()
+        self._kept = Newest[tuple[str, ...], prose.Narrative](NARRATIVES_KEPT_MAX)
         self._under_way: dict[tuple[str, ...], trio.Event] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -240,10 +239,8 @@ class Narratives:
             answer = await self._gateway.ask(organization_id, kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
             text = self._believed(kind, prose.believed(answer.value.narrative, {}, self._people(organization_id)))
             if text is not None:
-                self._kept[wanted.name] = prose.Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
-                self._kept.move_to_end(wanted.name)
-            while len(self._kept) > NARRATIVES_KEPT_MAX:
-                self._kept.popitem(last=False)
+                told = prose.Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
+                self._kept.put(wanted.name, told)
         except answers.NoAnswer:
             pass  # counted by the gateway; nothing is kept
         finally:

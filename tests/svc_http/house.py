@@ -21,7 +21,7 @@ from aggregates.event import Context, Digester, Event, NewEvent, RecordedEvent, 
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
-from aggregates.people.entry import Budgets, Operators, Uses
+from aggregates.people.entry import OPERATOR_HOURS, OPERATOR_LINK_SECONDS, Budgets, Passes, Uses
 from aggregates.prices import catalog as prices
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
@@ -86,7 +86,8 @@ class House(ports.Service):
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self.arrivals, self.uses = ports.Arrivals(0), Uses()
-        self.operators, self.searches = Operators(), ports.Searches()
+        self.operator_links, self.searches = Passes(OPERATOR_LINK_SECONDS), ports.Searches()
+        self.operator_browsers = Passes(OPERATOR_HOURS * 3_600)
         self.provider: ports.Provider | None = None
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()

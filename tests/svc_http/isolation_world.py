@@ -244,7 +244,7 @@ class World:
     async def prepare(self, row: Row) -> None:  # noqa: C901  # a case for each kind of thing that is used up
         """What this route uses up is there anew."""
         self._made += 1
-        self.house.operators.begin(digest_of("operator's"), self.house.now_us())
+        self.house.operator_browsers.begin(digest_of("operator's"), self.house.now_us())
         new, path, made = named(f"made {self._made}"), row.path, dict[str, object]()
         if row.method == "GET":
             return
@@ -287,7 +287,8 @@ class World:
     def state(self) -> tuple[object, ...]:
         """The place in the log, how often people were changed, and what else a request may begin."""
         house = self.house
-        return len(house.events), len(house.administered), house.replay, len(house.filling), len(house.operators)
+        operators = len(house.operator_links) + len(house.operator_browsers)
+        return len(house.events), len(house.administered), house.replay, len(house.filling), operators
 
     def markers(self) -> set[str]:
         """What tells of the developer: ids and words."""

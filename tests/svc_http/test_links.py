@@ -26,7 +26,7 @@ def _people(house: House) -> None:
     """Ana is an owner. Ben is a member who did nothing yet, and Nora is new."""
     enters(house, "nora")
     signs_in(house)
-    house.operators.begin(digest_of("operator's"), house.now_us())
+    house.operator_browsers.begin(digest_of("operator's"), house.now_us())
 
 
 def member(developer_id: UUID) -> UUID:
@@ -236,7 +236,7 @@ async def asked(api: Caller, path: str, cookie: Cookie) -> list[tuple[str, str]]
 async def test_who_only_looks_uses_no_link_up(house: House, api: Caller, by: str) -> None:
     """A scanner of mails, a preview, a crawler that presses buttons of other sites. The button opens, once."""
     path = "/open/opens"
-    house.operators.offer(digest_of("opens"), house.now_us())
+    house.operator_links.begin(digest_of("opens"), house.now_us())
     if not by.endswith("themself"):
         path = await link_for(api, BEN, ANAS if by == "an owner" else OPERATORS)
     before = len(house.administered)

@@ -196,7 +196,7 @@ def apps(house: House) -> dict[str, QuartTrio]:
     signs_in(house)
     api = build_api(house)
     attach(api, house, by_credentials(caller_of_intake), new_routes(None))
-    house.operators.begin(digest_of("theirs"), house.now_us())
+    house.operator_browsers.begin(digest_of("theirs"), house.now_us())
     return {"intake": build_intake(house), "api": api, "page": api}
 
 

@@ -25,7 +25,7 @@ def api(house: House, api: Caller) -> Caller:
     """Ana's browser; Ben's and the operator's are open as well."""
     signs_in(house, BEN, "ben's")
     signs_in(house)
-    house.operators.begin(digest_of("operator's"), house.now_us())
+    house.operator_browsers.begin(digest_of("operator's"), house.now_us())
     return api.using(ANAS)
 
 

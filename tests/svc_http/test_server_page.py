@@ -24,7 +24,7 @@ BACKUPS = ports.BackupsShown(folder="b", kept=1, newest_at="2026-08-01", age_sec
 @pytest.fixture(autouse=True)
 def _signed_in(house: House) -> None:
     signs_in(house)
-    house.operators.begin(digest_of("operator's"), house.now_us())
+    house.operator_browsers.begin(digest_of("operator's"), house.now_us())
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
 def _doors(house: House) -> None:
     """Ana and the operator are signed in."""
     signs_in(house)
-    house.operators.begin(digest_of("operator's"), house.now_us())
+    house.operator_browsers.begin(digest_of("operator's"), house.now_us())
 
 
 async def _crowd(house: House, api: Caller) -> Cookie:

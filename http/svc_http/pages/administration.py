@@ -257,7 +257,7 @@ async def replay(call: ByOperator) -> Response:
 
 async def sign_out(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    call.service.operators.end(digest_of(operator_text(call.request)))
+    call.service.operator_browsers.pop(digest_of(operator_text(call.request)), None)
     return rendering.redirect(SIGN_IN)
 
 

@@ -147,7 +147,7 @@ def operator_text(request: Request) -> str:
 
 
 def _is_operator(service: Service, request: Request) -> bool:
-    return service.operators.stands(digest_of(operator_text(request)), service.now_us())
+    return service.operator_browsers.stands(digest_of(operator_text(request)), service.now_us())
 
 
 def sign_in_of(service: Service, request: Request) -> SignIn | None:

@@ -52,8 +52,8 @@ async def open_by_link(call: Call, token: str) -> Response:
     service, link = call.service, await _waiting(call, token)
     if link is None:
         text = secrets.token_urlsafe(door.COOKIE_BYTES)
-        service.operators.use(digest_of(token))
-        service.operators.begin(digest_of(text), service.now_us())
+        service.operator_links.pop(digest_of(token), None)
+        service.operator_browsers.begin(digest_of(text), service.now_us())
         response = await _let_in(call.request, "/administration/server")
         cookie = f"operator_{door.cookie_name(call.request)}"
         return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
@@ -67,7 +67,7 @@ async def _waiting(call: Call, token: str) -> Link | None:
     """The link that waits to be used, once and within its time; None: one of the operator's. Raises `HttpError` 410."""
     service, now_us = call.service, call.service.now_us()
     digest = digest_of(token) if len(token) <= LINK_CHARACTERS_MAX else ""
-    if service.operators.waits(digest, now_us):
+    if service.operator_links.stands(digest, now_us):
         return None
     link = service.directory.get(Link, link_stream(digest))
     if link is None or not link.opens(now_us):

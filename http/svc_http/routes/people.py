@@ -221,7 +221,7 @@ async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
 @routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)
 async def _create_operator_link(call: BySecret) -> OperatorLink:
     token = secrets.token_urlsafe(KEY_BYTES)
-    until_us = call.service.operators.offer(digest_of(token), call.service.now_us())
+    until_us = call.service.operator_links.begin(digest_of(token), call.service.now_us())
     return OperatorLink(f"/open/{token}", iso(until_us))
 
 

@@ -109,21 +109,16 @@ def test_an_idle_browser_is_signed_out_and_one_that_was_seen_stays() -> None:
 
 def test_an_operators_link_opens_once_and_in_time_and_a_browser_until_it_ends() -> None:
     """Only so many browsers are kept."""
-    operators = entry.Operators()
-    late_us = operators.offer("a", NOW_US)
-    operators.offer("b", NOW_US)
+    links = entry.Passes(entry.OPERATOR_LINK_SECONDS)
+    late_us = links.begin("a", NOW_US)
+    links.begin("b", NOW_US)
     assert late_us == NOW_US + entry.OPERATOR_LINK_SECONDS * US_PER_SECOND
-    assert [operators.waits(each, NOW_US) for each in ("a", "a", "unknown")] == [True, True, False]
-    operators.use("a")
-    assert [operators.waits("a", NOW_US), operators.waits("b", late_us)] == [False, False]
-    operators.begin("a", NOW_US)
-    operators.begin("b", NOW_US)
-    operators.end("b")
-    assert [operators.stands(each, NOW_US) for each in ("a", "b", "unknown")] == [True, False, False]
-    assert not operators.stands("a", NOW_US + entry.OPERATOR_HOURS * 3_600 * US_PER_SECOND)
+    assert [links.stands(each, NOW_US) for each in ("a", "a", "unknown")] == [True, True, False]
+    links.pop("a")
+    assert [links.stands("a", NOW_US), links.stands("b", late_us)] == [False, False]
     for number in range(entry.KEPT_MAX + 1):
-        operators.begin(str(number), NOW_US)
-    assert [operators.stands(each, NOW_US) for each in ("0", "1")] == [False, True]
+        links.begin(str(number), NOW_US)
+    assert [links.stands(each, NOW_US) for each in ("0", "1")] == [False, True]
 
 
 ANAS = named(ANA_KEY)
