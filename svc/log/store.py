@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
+from math import inf
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -219,24 +220,24 @@ class EventStore:
         rows = _reached(self.recorder.select_after, position, limit_events, limit_bytes)
         return self._decoded(rows, open_words)
 
-    def piece_after(self, position: int, up_to: float, *, open_words: bool = False) -> Piece | None:
-        """The next events after a position, up to another; None at the end. A corrupt event is named and skipped."""
-        if position >= up_to:
-            return None
-        for limit_events in (PIECE_EVENTS, 1):
+    def pieces(self, after: int, up_to: float = inf, *, open_words: bool = False) -> Iterator[Piece]:
+        """The log after a position, up to another or its end. A corrupt event is named and skipped."""
+        limit_events = PIECE_EVENTS
+        while after < up_to:
             try:
-                events = self.read_after(position, limit_events, open_words=open_words)
+                events = self.read_after(after, limit_events, open_words=open_words)
             except CorruptEvent as error:
-                corrupt = error
+                if limit_events > 1:  # one at a time up to the corrupt one
+                    limit_events = 1
+                    continue
+                piece = Piece(after, [], [error], error.position or after + 1)
             else:
+                if not events:
+                    return
                 within = [event for event in events if event.position <= up_to]
-                return Piece(position, within, [], int(min(events[-1].position, up_to))) if events else None
-        return Piece(position, [], [corrupt], corrupt.position or position + 1)
-
-    def pieces(self, after: int, up_to: float, *, open_words: bool = False) -> Iterator[Piece]:
-        while (piece := self.piece_after(after, up_to, open_words=open_words)) is not None:
+                piece = Piece(after, within, [], int(min(events[-1].position, up_to)))
             yield piece
-            after = piece.reached
+            after, limit_events = piece.reached, PIECE_EVENTS
 
     def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, RecordedEvent]:
         """The events at these positions; what does not exist is left out. Any number of positions."""

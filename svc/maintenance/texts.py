@@ -96,9 +96,6 @@ class TextDeleter:
         (position,) = await self.journal.append([NewEvent(stream_id, version, event)])
         return position
 
-    async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
-        return await aside(partial(self.store.piece_after, position, up_to))
-
 
 async def aside(work: Callable[[], T]) -> T:
     """Do something in a thread, and leave others some time."""
@@ -192,9 +189,8 @@ class Forgetting:
             await self._administration.send(command)
         up_to = await self._destroy_key(developer_id)
         await self._rebuilding.anew()
-        position = 0
-        while (piece := await self._texts.next_piece(position, up_to)) is not None:
-            position = piece.reached
+        pieces = self._texts.store.pieces(0, up_to)
+        while piece := await aside(partial(next, pieces, None)):
             await self._texts.delete(_of(piece, developer_id))
         await self._texts.sweep()
         forgotten = retained.DeveloperForgotten(
@@ -218,8 +214,8 @@ class Forgetting:
 
         position = 0
         while True:
-            up_to = self._texts.journal.head
-            while (piece := await self._texts.next_piece(position, up_to)) is not None:
+            pieces = store.pieces(position, self._texts.journal.head)
+            while piece := await aside(partial(next, pieces, None)):
                 position = piece.reached
                 await self._texts.seal_readings(_of(piece, developer_id))
             if await self._texts.journal.between_commits(partial(destroyed, position)):
@@ -237,10 +233,12 @@ def _of(piece: Piece, developer_id: UUID) -> list[int]:
     ]
 
 
-class _Young(NamedTuple):  # a stretch of the log whose texts were too young, and when the oldest came
+class _Stretch(NamedTuple):
+    """A part of the log where an organization's texts are left."""
+
     after: int
-    up_to: int
-    earliest_us: int
+    up_to: float  # a position, or the end of the log
+    earliest_us: int  # when the oldest of them came; 0 where nobody has looked
 
 
 class _Term(msgspec.Struct):
@@ -248,15 +246,13 @@ class _Term(msgspec.Struct):
 
     organization_id: UUID
     kind: str
-    up_to: int
-    noted: int
-    young: list[_Young] = []
+    noted: int  # up to this position nothing is left, as the log says
+    left: list[_Stretch]  # the end of the log among them
     unnoted: int = 0  # events that lost a text since the last note
 
     @property
     def done(self) -> int:
-        """Up to here nothing is left."""
-        return min((stretch.after for stretch in self.young), default=self.up_to)
+        return min(stretch.after for stretch in self.left)
 
 
 class Retention:
@@ -292,44 +288,36 @@ class Retention:
         term = self._terms.pop((organization_id, kind), None)
         if term is None:
             newest = await aside(partial(self._texts.store.read_newest, retention_stream(organization_id, kind)))
-            up_to = newest.event.up_to if newest is not None and isinstance(newest.event, retained.WordsExpired) else 0
-            term = _Term(organization_id, kind, up_to, noted=up_to)
-        due = [stretch for stretch in term.young if stretch.earliest_us <= end_us]
-        term.young = [stretch for stretch in term.young if stretch.earliest_us > end_us]
-        deleted = young = 0
-        for stretch in due:
-            position = stretch.after
-            while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
-                deleted += await self._sift(term, piece, end_us)
-                position = piece.reached
-        await self._note(term)
-        while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
-            young += len(piece.events)
-            if any(each.event.received_at_us <= end_us for each in piece.events):
-                young = 0
-            deleted += await self._sift(term, piece, end_us)
-            term.up_to = piece.reached
-            if term.done - term.noted >= RETENTION_MARK_EVENTS:
-                await self._note(term, always=True)
+            noted = newest.event.up_to if newest is not None and isinstance(newest.event, retained.WordsExpired) else 0
+            term = _Term(organization_id, kind, noted, [_Stretch(noted, inf, 0)])
+        due = [stretch for stretch in term.left if stretch.earliest_us <= end_us]
+        deleted = [await self._sift(term, stretch, end_us, young_max) for stretch in due]
         await self._note(term)
         self._terms[organization_id, kind] = term
-        return deleted
+        return sum(deleted)
 
-    async def _sift(self, term: _Term, piece: Piece, end_us: int) -> int:
-        theirs = [
-            each
-            for each in piece.events
-            if isinstance(each.event, DeveloperEvent)
-            and each.event.organization_id == term.organization_id
-            and not isinstance(each.event, retained.ReadingsRetained)
-        ]
-        old = [each.position for each in theirs if each.event.received_at_us <= end_us]
-        if term.kind == "text":
-            await self._texts.seal_readings(old)
-        deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
-        if young_us := [each.event.received_at_us for each in theirs if each.event.received_at_us > end_us]:
-            term.young.append(_Young(piece.after, piece.reached, min(young_us)))
-        term.unnoted += deleted
+    async def _sift(self, term: _Term, stretch: _Stretch, end_us: int, young_max: float) -> int:
+        """Delete what is old in a stretch; what is young there becomes stretches of its own."""
+        deleted = young = 0
+        pieces = self._texts.store.pieces(stretch.after, stretch.up_to)
+        while young < young_max and (piece := await aside(partial(next, pieces, None))):
+            came = {each.position: each.event.received_at_us for each in piece.events if _may_expire(each, term)}
+            old = [position for position, at_us in came.items() if at_us <= end_us]
+            if term.kind == "text":
+                await self._texts.seal_readings(old)
+            lost = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
+            deleted, term.unnoted = deleted + lost, term.unnoted + lost
+            term.left.remove(stretch)
+            if len(old) < len(came):
+                earliest_us = min(at_us for at_us in came.values() if at_us > end_us)
+                term.left.append(_Stretch(piece.after, piece.reached, earliest_us))
+            stretch = stretch._replace(after=piece.reached)
+            if stretch.after < stretch.up_to:
+                term.left.append(stretch)
+            is_old = any(each.event.received_at_us <= end_us for each in piece.events)
+            young = 0 if is_old else young + len(piece.events)
+            if term.done - term.noted >= RETENTION_MARK_EVENTS:
+                await self._note(term, always=True)
         return deleted
 
     async def _note(self, term: _Term, *, always: bool = False) -> None:
@@ -345,3 +333,9 @@ class Retention:
         await self._texts.append(retention_stream(term.organization_id, term.kind), expired)
         term.noted, term.unnoted = expired.up_to, 0
         log.info("old texts were taken away", kind=term.kind, events=expired.events, up_to=expired.up_to)
+
+
+def _may_expire(recorded: RecordedEvent, term: _Term) -> bool:
+    event = recorded.event
+    its = isinstance(event, DeveloperEvent) and event.organization_id == term.organization_id
+    return its and not isinstance(event, retained.ReadingsRetained)
