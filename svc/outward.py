@@ -62,10 +62,11 @@ def answered(
     content: bytes | None = None,
     redirects_max: int = 0,
     direct: bool = False,
+    socket: str | None = None,
 ) -> Answer:
     """The answer, whatever its status. Raises `OSError`, whose words name no address.
 
-    `direct`: as a hook reaches it, past any proxy, by the certificates that OpenSSL knows.
+    `direct`: as a hook reaches it, past any proxy, by the certificates that OpenSSL knows. `socket`: of this machine.
     """
     import httpx  # takes a tenth of a server's start, and most starts ask nobody
 
@@ -82,6 +83,7 @@ def answered(
                 max_redirects=max(redirects_max, 1),
                 trust_env=not direct,
                 verify=trusted(direct=direct) if by_tls else False,
+                transport=None if socket is None else httpx.HTTPTransport(uds=socket, verify=False),
             ) as client,
             client.stream(method, url, headers=plain, content=content) as answer,
         ):

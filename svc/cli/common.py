@@ -18,6 +18,7 @@ from rich.text import Text
 
 from aggregates.ids import escaped, plain
 from svc.cli import Command, Found, sentences
+from svc.cli.access import reach
 from svc.settings import Settings, load_settings, unknown_variables
 
 if TYPE_CHECKING:
@@ -90,22 +91,18 @@ class Reaching(Command):
     def __init__(
         self,
         *,
-        callback: Callable[..., Awaitable[Any]],
+        callback: Callable[..., Any],
         params: list[click.Parameter],
         show: str | Callable[[Any], None] | None = None,
         **more: Any,
     ) -> None:
         fields = show.split() if isinstance(show, str) else []
 
-        async def asked(settings: Settings, as_json: bool, arguments: dict[str, Any]) -> tuple[Any, dict[str, str]]:
-            from svc.cli.access import reach
-
-            async with reach(settings) as access:
-                found = await callback(access, **arguments)
-                return found, await access.names() if DEVELOPER in fields and not as_json else {}
-
         def carry_out(settings: Settings, as_json: bool = False, **arguments: Any) -> None:
-            found, names = run(asked, settings, as_json, arguments)
+            hear_warnings()
+            with reach(settings) as access:
+                found = callback(access, **arguments)
+                names = access.names() if DEVELOPER in fields and not as_json else {}
             if fields and not as_json:
                 show_records(fields, found if isinstance(found, list) else [found], names)
             else:

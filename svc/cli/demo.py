@@ -78,10 +78,12 @@ async def _demo(settings: Settings, keep: bool) -> None:
 
 async def _people(service: "RunningService", var: Path, url: str) -> dict[str, tuple[Scope, str]]:
     """Both with their work; name → whose it is, and a key."""
+    import trio
+
     from svc.cli.importing import intake
     from svc.connect.connections import Server
     from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.importer import import_into
+    from svc.importing.importer import Destination, import_into
     from svc.serving import initialize
     from svc_http.routes.people import new_key
 
@@ -102,8 +104,9 @@ async def _people(service: "RunningService", var: Path, url: str) -> dict[str, t
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
         written = write_transcripts(Path(folder), now_us=now_us)
         for name, (_, whose) in people.items():
-            destination = intake(Server(url, whose), CLAUDE_CODE.source)
-            await import_into(destination, CLAUDE_CODE.found([written[name]]), lambda *_: None, now_us=now_us)
+            destination = Destination(url, intake(Server(url, whose)), source=CLAUDE_CODE.source)
+            found = CLAUDE_CODE.found([written[name]])
+            await trio.to_thread.run_sync(partial(import_into, destination, found, lambda *_: None, now_us=now_us))
     return people
 
 

@@ -15,7 +15,8 @@ from click.core import ParameterSource
 from aggregates.event import Mendable
 from aggregates.ids import KEY_START_CHARACTERS
 from svc.cli import Command
-from svc.cli.common import ORGANIZATION, data_options, run, say, show_fields, show_text, tell, working
+from svc.cli.access import reach
+from svc.cli.common import ORGANIZATION, data_options, say, show_fields, show_text, tell, working
 from svc.connect.connections import Server, checked_url, known_key, note_archive_read
 from svc.importing.exchange import Found, TornLine
 from svc.importing.importer import (
@@ -39,6 +40,7 @@ _FOR_GOOD = "Sessions stay with whom they are first imported for."
 import_ = click.Group("import")
 Sessions = Mapping[str, Sequence[Found]]  # by agent
 Progress = Callable[[int, int], None]
+Ask = Callable[[msgspec.Raw], Answer]
 
 
 _OF = "Whose sessions, by name or id; may be left out while there is only one member."
@@ -82,12 +84,12 @@ class Whose(NamedTuple):
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds) as progress:
             if self.url is None:
-                return run(self._here, sessions, progress, again)
+                return self._here(sessions, progress, again)
             server = Server(checked_url(self.url), self.key or known_key(self.url))
             if not again:
                 whose = f"For the owner of the key {server.key[:KEY_START_CHARACTERS]}… at {server.url}."
                 say(f"{whose} {_FOR_GOOD}", err=True)
-            return run(_import, partial(intake, server), sessions, progress)
+            return _import(server.url, intake(server), sessions, progress)
 
     def say_next(self, files: int) -> None:
         """Where what was imported is seen; on standard error, beside any JSON."""
@@ -102,23 +104,14 @@ class Whose(NamedTuple):
             following = f"`{typed('open', *folder)}` opens the pages, `{typed('goals', *folder)}` lists the goals"
         say(f"Next: {following}.", err=True)
 
-    async def _here(self, sessions: Sessions, progress: Progress, again: bool) -> dict[str, ImportReport]:
-        from svc.cli.access import reach
-
-        async with reach(self.settings) as access:
-            member, names = await access.member(self.developer, self.organization), await access.names()
+    def _here(self, sessions: Sessions, progress: Progress, again: bool) -> dict[str, ImportReport]:
+        with reach(self.settings) as access:
+            member, names = access.member(self.developer, self.organization), access.names()
             if not again:
                 say(f"For {names[member['developer_id']]}; --developer names another. {_FOR_GOOD}", err=True)
-
-            async def ask(body: bytes) -> Answer:
-                headers = {"Content-Type": "application/json"}
-                answer = await access.answered("POST", "/v1/admin/control/import", content=body, headers=headers)
-                return Answer(answer.status_code, answer.content, answer.headers)
-
             named = {name: member[name] for name in ("organization_id", "developer_id")}
-            return await _import(
-                lambda agent: Destination("the server", ask, source=agent, **named), sessions, progress
-            )
+            ask = partial(access.asked, "POST", "/v1/admin/control/import")
+            return _import("the server", ask, sessions, progress, **named)
 
 
 class Importing(Command):
@@ -132,23 +125,15 @@ class Importing(Command):
         data_options(self)
 
 
-def intake(server: Server, agent: str) -> Destination:
-    """A server by its intake, with a developer's key."""
-    import trio
-
-    async def ask(body: bytes) -> Answer:
-        asked = partial(server.asked, "POST", PATH, msgspec.Raw(body), ANSWER_SECONDS)
-        return await trio.to_thread.run_sync(asked)
-
-    return Destination(server.url, ask, source=agent)
+def intake(server: Server) -> Ask:
+    """How it takes exchanges, with a developer's key."""
+    return partial(server.asked, "POST", PATH, seconds=ANSWER_SECONDS)
 
 
-async def _import(
-    destination_of: Callable[[str], Destination], sessions: Sessions, progress: Progress
-) -> dict[str, ImportReport]:
+def _import(url: str, ask: Ask, sessions: Sessions, progress: Progress, **told: str) -> dict[str, ImportReport]:
     now_us = time.time_ns() // 1_000
     return {
-        agent: await import_into(destination_of(agent), found, progress, now_us=now_us)
+        agent: import_into(Destination(url, ask, source=agent, **told), found, progress, now_us=now_us)
         for agent, found in sessions.items()
     }
 

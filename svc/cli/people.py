@@ -10,7 +10,7 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.acts import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST, Channel, Role, Schedule
 from svc.cli import Command, Found
 from svc.cli.access import Access, NotFound, NotReached, reach
-from svc.cli.common import FOREVER, ORGANIZATION, Family, Reaching, run, say, settings_option
+from svc.cli.common import FOREVER, ORGANIZATION, Family, Reaching, hear_warnings, say, settings_option
 from svc.settings import Settings
 from svc_http.records import LINK_SECONDS, AuditForm
 
@@ -54,13 +54,13 @@ def _row(family: Family, example: str, kind: str, about: str, *params: click.Par
     @family.command(
         example.split()[0], show=SHOWN[kind], params=[*params], example=f"svc {family.name} {example}", help=about
     )
-    async def row(access: Access, **given: str | None) -> Any:
+    def row(access: Access, **given: str | None) -> Any:
         named = [each for each in ("organization", "developer", "team") if each in given]
         known = {each: given.pop(each) for each in named}
         if not begins:
-            return await access.listed(kind, **{f"{each}_id": await access.id_of(each, known[each]) for each in named})
-        ids = {f"{each}_id": (await access.find(each, known[each]))["id"] for each in named}
-        return await access.create(kind, **ids, **given)
+            return access.listed(kind, **{f"{each}_id": access.id_of(each, known[each]) for each in named})
+        ids = {f"{each}_id": (access.find(each, known[each]))["id"] for each in named}
+        return access.create(kind, **ids, **given)
 
 
 _WHOSE = click.Option(["--developer"], metavar="WHO", help="Those of one developer only.")
@@ -77,12 +77,12 @@ _row(team, "add Core Kim", "team-membership", "Put WHO into the team NAME.", TEA
 
 
 @developer.command("list", show=SHOWN["developer"], params=[ORGANIZATION], example="svc developer list")
-async def list_developers(access: Access, organization: str | None) -> list[Found]:
+def list_developers(access: Access, organization: str | None) -> list[Found]:
     """Show every developer, and how far each has come. Waiting, key configured, or with a first prompt."""
-    everybody = await access.listed("developer")
+    everybody = access.listed("developer")
     if organization is None:
         return everybody
-    members = await access.listed("membership", organization_id=await access.id_of("organization", organization))
+    members = access.listed("membership", organization_id=access.id_of("organization", organization))
     inside = {each["developer_id"] for each in members if each["active"]}
     return [each for each in everybody if each["id"] in inside]
 
@@ -92,22 +92,22 @@ _CREATED = [NAME, ORGANIZATION, ROLE, *PROFILE]
 
 @developer.command("create", show=SHOWN["developer"], params=_CREATED, example="svc developer create Kim")
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
-async def create_developer(
+def create_developer(
     access: Access, name: str, organization: str | None, role: Role, same_name: bool, **profile: Any
 ) -> Found:
     """Enter a developer called NAME, as a member.
 
     `svc key issue --developer NAME` then makes a key. A name may be an e-mail address.
     """
-    scope = await access.find("organization", organization)
-    for developer_id, known in ({} if same_name else await access.names()).items():
+    scope = access.find("organization", organization)
+    for developer_id, known in ({} if same_name else access.names()).items():
         if known.casefold() == name.casefold():
             raise NotFound(
                 f"{known} ({developer_id}) is there already: take another name, or give --same-name; then both are "
                 "named by their ids. `svc member add` takes somebody who is there into another organization"
             )
-    made = await access.create("developer", display_name=name, **{each: of for each, of in profile.items() if of})
-    await access.create("membership", organization_id=scope["id"], developer_id=made["id"], role=role)
+    made = access.create("developer", display_name=name, **{each: of for each, of in profile.items() if of})
+    access.create("membership", organization_id=scope["id"], developer_id=made["id"], role=role)
     return made
 
 
@@ -130,10 +130,10 @@ def days(value: str) -> int | str:
     type=click.IntRange(TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST),
     help="Members at work on a day from which their team sees how it came out.",
 )
-async def set_organization(access: Access, organization: str | None, **settings: Any) -> Found:
+def set_organization(access: Access, organization: str | None, **settings: Any) -> Found:
     """Change settings of ORGANIZATION, given by name or id. What is not named stays."""
     wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
-    return await access.change("organization", await access.find("organization", organization), **wanted)
+    return access.change("organization", access.find("organization", organization), **wanted)
 
 
 @developer.command("set", show=SHOWN["developer"], params=[WHO, *PROFILE], example="svc developer set Kim --name Ana")
@@ -141,65 +141,65 @@ async def set_organization(access: Access, organization: str | None, **settings:
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
 @click.option("--no-notices", is_flag=True, help="They are told of no report any more.")
 @click.option("--no-email", is_flag=True, help="The e-mail address is taken away.")
-async def set_developer(
+def set_developer(
     access: Access, developer: str, no_reports: bool, no_notices: bool, no_email: bool, **profile: Any
 ) -> Found:
     """Change the profile of WHO, given by name or id. What is not named stays."""
     wanted = {field: value for field, value in profile.items() if value}
     wanted |= ({"report_schedules": []} if no_reports else {}) | ({"report_notices": []} if no_notices else {})
     wanted |= {"email": ""} if no_email else {}
-    return await access.change("developer", await access.find("developer", developer), **wanted)
+    return access.change("developer", access.find("developer", developer), **wanted)
 
 
 @member.command("set", show=SHOWN["membership"], params=[WHO, ORGANIZATION], example="svc member set Kim --role owner")
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
-async def set_member(access: Access, developer: str, organization: str | None, role: Role) -> Found:
+def set_member(access: Access, developer: str, organization: str | None, role: Role) -> Found:
     """Give WHO another role."""
-    return await access.change("membership", await access.member(developer, organization), role=role)
+    return access.change("membership", access.member(developer, organization), role=role)
 
 
 # --- what ends ------------------------------------------------------------------------------------------------------
 
 
 @member.command("remove", params=[WHO, ORGANIZATION], example="svc member remove Kim")
-async def remove_member(access: Access, developer: str, organization: str | None) -> str:
+def remove_member(access: Access, developer: str, organization: str | None) -> str:
     """End the membership of WHO, given by name or id. Their keys open nothing any more; what they did stays."""
-    found = await access.member(developer, organization)
-    await access.end("membership", found)
-    return f"{(await access.names())[found['developer_id']]} is no longer a member"
+    found = access.member(developer, organization)
+    access.end("membership", found)
+    return f"{(access.names())[found['developer_id']]} is no longer a member"
 
 
 @team.command("end", params=[TEAM], example="svc team end Core")
-async def end_team(access: Access, team: str) -> str:
+def end_team(access: Access, team: str) -> str:
     """Make the team NAME, given by name or id, inactive."""
-    found = await access.find("team", team)
-    await access.end("team", found)
+    found = access.find("team", team)
+    access.end("team", found)
     return f"team {found['name']} has ended"
 
 
 @team.command("remove", params=[TEAM, WHO], example="svc team remove Core Kim")
-async def remove_team_member(access: Access, team: str, developer: str) -> str:
+def remove_team_member(access: Access, team: str, developer: str) -> str:
     """End the stay of WHO in the team NAME."""
-    found, person = await access.find("team", team), await access.find("developer", developer)
-    for each in await access.listed("team-membership", team_id=found["id"], developer_id=person["id"]):
+    found, person = access.find("team", team), access.find("developer", developer)
+    for each in access.listed("team-membership", team_id=found["id"], developer_id=person["id"]):
         if each["active"]:
-            await access.end("team-membership", each)
+            access.end("team-membership", each)
             return f"{developer} is no longer in team {team}"
     raise NotFound(f"{person['display_name']} is not in team {found['name']}; `svc team members` shows who is")
 
 
 @key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
 @click.argument("key")
-async def revoke_key(access: Access, key: str) -> str:
+def revoke_key(access: Access, key: str) -> str:
     """Make KEY void, from the very next request on. KEY is its id, or the twelve characters that it begins with."""
-    known = await access.listed("key")
+    known = access.listed("key")
     found = [each for each in known if each["id"] == key.lower()] or [
         each for each in known if each["key_start"] == key[: len(each["key_start"])] and not each["revoked"]
     ]
     if len(found) != 1:
         many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
         raise NotFound(f"{many} with {key[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
-    await access.end("key", found[0])
+    access.end("key", found[0])
     return f"key {found[0]['id']} is revoked"
 
 
@@ -213,11 +213,11 @@ def _show_issued(issued: Found) -> None:
     say(f"key {record['key_id']} of developer {record['developer_id']}", err=True)
 
 
-async def _issued(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Found:
+def _issued(access: Access, developer: str | None, organization: str | None, **wanted: str | None) -> Found:
     """Make a key. It is shown this once."""
-    scope = await access.id_of("organization", organization)
-    whose = await access.find("developer", developer)
-    record = await access.create("key", organization_id=scope, developer_id=whose["id"], **wanted)
+    scope = access.id_of("organization", organization)
+    whose = access.find("developer", developer)
+    record = access.create("key", organization_id=scope, developer_id=whose["id"], **wanted)
     return {"key": record.pop("key"), "record": record}
 
 
@@ -229,7 +229,7 @@ key.command("issue", show=_show_issued, params=[*NEW_KEY, _PREFIX, _EXPIRES], ex
 
 
 @key.command("import", show=_show_issued, params=[*NEW_KEY], example="svc key import --developer Kim < old-key.txt")
-async def import_key(access: Access, developer: str | None, organization: str | None, name: str | None) -> Found:
+def import_key(access: Access, developer: str | None, organization: str | None, name: str | None) -> Found:
     """Let in a key that exists already.
 
     Such as a gck_ key of an older installation. It is read from standard input, or asked for. Only its hash and its
@@ -242,7 +242,7 @@ async def import_key(access: Access, developer: str | None, organization: str | 
     if KEY_PATTERN.fullmatch(text) is None:
         raise click.ClickException("this is no key: keys are svc_ or gck_ and 43 letters, digits, - or _")
     digest, start = sha256(text.encode()).hexdigest(), text[:KEY_START_CHARACTERS]
-    return await _issued(access, developer, organization, key_digest=digest, key_start=start, name=name)
+    return _issued(access, developer, organization, key_digest=digest, key_start=start, name=name)
 
 
 # --- audit, open ------------------------------------------------------------------------------------------------------
@@ -253,12 +253,9 @@ async def import_key(access: Access, developer: str | None, organization: str | 
 @click.option("--format", "form", type=click.Choice(get_args(AuditForm)), default="ndjson", show_default=True)
 def audit(settings: Settings, form: AuditForm) -> None:
     """The oldest act comes first; links, backfills and forgetting are among them. Names are those of today."""
-
-    async def file() -> bytes:
-        async with reach(settings) as access:
-            return (await access.admin("GET", "/v1/admin/audit", params={"format": form})).content
-
-    say(run(file).decode().rstrip("\n"))
+    hear_warnings()
+    with reach(settings) as access:
+        say(access.admin("GET", "/v1/admin/audit", format=form).decode().rstrip("\n"))
 
 
 def _show_link(made: Found) -> None:
@@ -274,7 +271,7 @@ def _show_link(made: Found) -> None:
 @click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
 @click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
 @click.option("--print", "only_print", is_flag=True, help="Only print the link.")
-async def open_pages(
+def open_pages(
     access: Access, developer: str | None, organization: str | None, operator: bool, only_print: bool
 ) -> Found:
     """Prints a link whose button works once, within a minute. Whoever can read the data folder may do this, for
@@ -282,13 +279,13 @@ async def open_pages(
     """
     from svc.serving import browsable
 
-    status = await access.ask("GET", "/v1/admin/control/status")
+    status = access.ask("GET", "/v1/admin/control/status")
     if status["api"] is None or status["state"] != "serving":
         var = click.get_current_context().params["settings"].var
         raise NotReached(f"no server runs over {var}; start it with `svc serve --var {var}`")
     if operator:
-        made = await access.create("operator-link")
+        made = access.create("operator-link")
     else:
-        member = await access.member(developer, organization)
-        made = await access.create("link", **{each: member[each] for each in ("developer_id", "organization_id")})
+        member = access.member(developer, organization)
+        made = access.create("link", **{each: member[each] for each in ("developer_id", "organization_id")})
     return {"url": browsable(status["api"]) + made["path"], "expires_at": made["expires_at"]}

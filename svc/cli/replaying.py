@@ -59,18 +59,16 @@ def replay(settings: Settings, as_json: bool, only_check: bool, without_keys: bo
             )
     look_seldom()
     with common.working("replaying", _INTERRUPTED) as heard:
-        common.run(_replay, settings, heard)
+        _replay(settings, heard)
     common.say("the scores were built anew from the log", err=True)
 
 
-async def _replay(settings: Settings, progress: "Progress") -> None:
-    import trio
-
-    async with reach(settings) as access:
-        status = await access.ask("POST", REPLAY)
+def _replay(settings: Settings, progress: "Progress") -> None:
+    with reach(settings) as access:
+        status = access.ask("POST", REPLAY)
         while status["state"] == "running":
-            await trio.sleep(POLL_SECONDS)
-            status = await access.ask("GET", REPLAY)
+            time.sleep(POLL_SECONDS)
+            status = access.ask("GET", REPLAY)
             progress(status["done"], status["of"])
     if status["state"] == "failed":
         raise NotReached(status["message"] or "the replay failed; see the server's log")
@@ -151,24 +149,20 @@ def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
 @click.option("--to", "until", required=True, metavar="TIME", help="Up to this time; a date is included.")
 @click.option("--organization", metavar="ORG", help="Whose sub-sessions, by name or id. [default: every organization]")
 @click.option("--developer", metavar="WHO", help="Only this developer's, by name or id.")
-async def backfill(
-    access: Access, since: str, until: str, organization: str | None, developer: str | None
-) -> list[Found]:
+def backfill(access: Access, since: str, until: str, organization: str | None, developer: str | None) -> list[Found]:
     """By the judges that there are now.
 
     The scores are built anew as `svc replay` does it, and the log keeps who asked.
     """
-    import trio
-
     body = {"from": since, "to": until}
     if developer is not None:
-        body["developer_id"] = (await access.find("developer", developer))["id"]
-    wanted = await access.organizations(organization)
-    begun = [await access.ask("POST", BACKFILLS, body | {"organization_id": each}) for each in wanted]
+        body["developer_id"] = (access.find("developer", developer))["id"]
+    wanted = access.organizations(organization)
+    begun = [access.ask("POST", BACKFILLS, body | {"organization_id": each}) for each in wanted]
     ids = {each["backfill_id"] for each in begun}
     while any(each["status"] == "running" for each in begun):
-        await trio.sleep(POLL_SECONDS)
-        begun = [each for each in await access.ask("GET", BACKFILLS, limit=500) if each["backfill_id"] in ids]
+        time.sleep(POLL_SECONDS)
+        begun = [each for each in access.ask("GET", BACKFILLS, limit=500) if each["backfill_id"] in ids]
     if any(each["status"] != "completed" for each in begun):
         raise NotReached("the build of the scores stopped; see the server's log")
     return begun
@@ -184,18 +178,20 @@ catalog = common.Family("catalog")
 
 @catalog.command(show="catalog_revision changed", example="svc catalog publish prices.json")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-async def publish(access: Access, file: Path) -> Any:
+def publish(access: Access, file: Path) -> Any:
     """Check FILE and make it the newest revision. A faulty one changes nothing."""
+    import trio
+
     from svc.jobs.catalog import read_file
 
-    found = await read_file(file)
-    return await access.ask("POST", _CONTROL, {"document": found.document, "source": found.source})
+    found = trio.run(read_file, file)
+    return access.ask("POST", _CONTROL, {"document": found.document, "source": found.source})
 
 
 @catalog.command(show="catalog_revision changed", example="svc catalog refresh")
-async def refresh(access: Access) -> Any:
+def refresh(access: Access) -> Any:
     """Ask the source that the settings name for its newest prices, now."""
-    return await access.ask("POST", f"{_CONTROL}/refresh")
+    return access.ask("POST", f"{_CONTROL}/refresh")
 
 
 def _show_catalog(found: Found) -> None:
@@ -228,9 +224,9 @@ def _rates(each: Found) -> Iterator[tuple[str, ...]]:
 
 @catalog.command("show", show=_show_catalog, example="svc catalog show claude-sonnet-4-5")
 @click.argument("model", required=False)
-async def show_catalog(access: Access, model: str | None) -> Any:
+def show_catalog(access: Access, model: str | None) -> Any:
     """Show what is served: a summary, or the prices of one MODEL. With --json the whole document."""
-    record = await access.ask("GET", "/v1/model-catalog")
+    record = access.ask("GET", "/v1/model-catalog")
     lookups = {each["external_model_id"]: each for each in record["exact_lookups"]}
     named = (lookups.get(each) for each in spellings(model or ""))
     found = record if model is None else next(filter(None, named), None)
@@ -243,9 +239,9 @@ async def show_catalog(access: Access, model: str | None) -> Any:
     "list", show="catalog_revision source published_at stored_at lookups fault", example="svc catalog list --limit 5"
 )
 @click.option("--limit", type=click.IntRange(1, 500), default=REVISIONS_SHOWN, show_default=True)
-async def list_revisions(access: Access, limit: int) -> Any:
+def list_revisions(access: Access, limit: int) -> Any:
     """Show the newest revisions, valid or not."""
-    return await access.ask("GET", _CONTROL, limit=limit)
+    return access.ask("GET", _CONTROL, limit=limit)
 
 
 @catalog.command(
@@ -254,8 +250,8 @@ async def list_revisions(access: Access, limit: int) -> Any:
 @click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
 @click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
 @click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")
-async def reprice(access: Access, since: str, until: str | None, organization: str | None) -> list[Found]:
+def reprice(access: Access, since: str, until: str | None, organization: str | None) -> list[Found]:
     """Price requests that have none yet, by the newest revision. Those that have a price keep it."""
     times = {"from": since, "to": until or iso(time.time_ns() // 1_000)}
-    bodies = [{"organization_id": each} | times for each in await access.organizations(organization)]
-    return [await access.ask("POST", f"{_CONTROL}/reprice", each) for each in bodies]
+    bodies = [{"organization_id": each} | times for each in access.organizations(organization)]
+    return [access.ask("POST", f"{_CONTROL}/reprice", each) for each in bodies]

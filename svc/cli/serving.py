@@ -1,6 +1,7 @@
 """Commands of whoever runs a server: init, serve, status; backup, restore, verify, export, forget, retention."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -133,9 +134,9 @@ def _told(value: object, name: str) -> str:
 
 
 @click.command(cls=common.Reaching, show=_show_status, example="svc status --var var")
-async def status(access: Access) -> Any:
+def status(access: Access) -> Any:
     """Where no server runs, the folder itself is looked at."""
-    return await access.ask("GET", "/v1/admin/control/status")
+    return access.ask("GET", "/v1/admin/control/status")
 
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
@@ -239,34 +240,28 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
     with _log_and(settings, developer) as (store, scope, who):
         if not yes:
             click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
-        with common.working("forgetting", f"if the order was given, {ORDER_STANDS}") as heard:
-            common.run(_forgotten, settings, scope, store, heard)
+        what_holds = f"if the order was given, {ORDER_STANDS}"
+        with common.working("forgetting", what_holds) as heard, reach(settings) as access:
+            give(scope, access, store, heard)
     said = f"the texts of {who} are gone; old backups may still hold them"
     common.tell({"developer_id": scope.developer_id}, as_json, said)
 
 
-async def _forgotten(settings: Settings, scope: Scope, store: "EventStore", heard: "Progress") -> None:
-    async with reach(settings) as access:
-        await give(scope, access, store, heard)
-
-
-async def give(scope: Scope, access: Access, store: "EventStore", heard: "Progress") -> None:
+def give(scope: Scope, access: Access, store: "EventStore", heard: "Progress") -> None:
     """Give the order; return once it is carried out. Raises `NotReached`, also where a build fails."""
-    import trio
-
     from svc.maintenance.texts import open_orders
 
-    earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
-    await access.ask("POST", FORGET, scope)
+    earlier = access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
+    access.ask("POST", FORGET, scope)
     try:
         while any(each.developer_id == scope.developer_id for each in open_orders(store)):
-            replay = await access.ask("GET", REPLAY)
+            replay = access.ask("GET", REPLAY)
             if replay["state"] == "running":
                 earlier = None
                 heard(replay["done"], replay["of"])
             elif replay["state"] == "failed" and replay != earlier:
                 raise NotReached("the scores could not be built anew; the service tries again, and its log says why")
-            await trio.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
     except NotReached as error:
         raise NotReached(f"{error}; {ORDER_STANDS}") from error
 

@@ -6,8 +6,10 @@ left for the next run, its prompt apart.
 
 import re
 import sqlite3
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +27,6 @@ from svc.importing.copilot import COPILOT
 from svc.importing.exchange import HEAD_BYTES, Found, Memory, TornLine, by_beginning
 from svc.importing.gemini import GEMINI
 from svc.outward import Answer
-from svc.process import single
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
 NEWEST_US = 30 * 86_400 * 1_000_000  # what began within so long is imported first
@@ -118,24 +119,24 @@ class _Imported(msgspec.Struct):
 class Destination:
     """A server that takes exchanges. Raises `NotAnswered`, `KeyRefused`, and what `ask` raises."""
 
-    def __init__(self, url: str, ask: Callable[[bytes], Awaitable[Answer]], **told: str) -> None:
+    def __init__(self, url: str, ask: Callable[[msgspec.Raw], Answer], **told: str) -> None:
         """`ask` sends a body; `told`: what each body tells beside its exchanges."""
         self._url, self._ask = url, ask
         self._head = msgspec.json.encode(told)[:-1]
         self._was_there = False
 
-    async def take(self, batch: Sequence[Sent]) -> list[Taken]:
+    def take(self, batch: Sequence[Sent]) -> list[Taken]:
         """What became of each."""
         if len(batch) == 1 and len(batch[0].data) > EXCHANGE_BYTES_MAX:
-            return [await self._in_pieces(batch[0].exchange)]
-        return await self._sent([each.data for each in batch])
+            return [self._in_pieces(batch[0].exchange)]
+        return self._sent([each.data for each in batch])
 
-    async def _in_pieces(self, exchange: Exchange) -> Taken:
+    def _in_pieces(self, exchange: Exchange) -> Taken:
         """Batch by batch, at the places where the server would cut."""
         whole, piece = Taken(), exchange
         for start in range(0, max(1, len(exchange.drafts)), BATCH_RECORDS_MAX):
             piece = replace(piece, drafts=exchange.drafts[start : start + BATCH_RECORDS_MAX])
-            (taken,) = await self._sent([msgspec.json.encode(piece)])
+            (taken,) = self._sent([msgspec.json.encode(piece)])
             whole.created += taken.created
             whole.corrected += taken.corrected
             whole.known += taken.known
@@ -146,12 +147,12 @@ class Destination:
             piece = replace(exchange, prompt=None, answer=None)
         return whole
 
-    async def _sent(self, exchanges: list[bytes]) -> list[Taken]:
+    def _sent(self, exchanges: list[bytes]) -> list[Taken]:
         """What became of each. One that the server cannot take is refused by itself."""
-        answer = await self._answered(b'%s,"exchanges":[%s]}' % (self._head, b",".join(exchanges)))
+        answer = self._answered(msgspec.Raw(b'%s,"exchanges":[%s]}' % (self._head, b",".join(exchanges))))
         if answer.status in (400, 413) and len(exchanges) > 1:
             half = len(exchanges) // 2
-            return await self._sent(exchanges[:half]) + await self._sent(exchanges[half:])
+            return self._sent(exchanges[:half]) + self._sent(exchanges[half:])
         if answer.status in (400, 413):
             return [Taken(refused=[NotTaken("exchange", said(answer))])]
         if answer.status == 404:
@@ -164,16 +165,14 @@ class Destination:
             raise NotAnswered(f"{self._url} told of {len(found)} exchanges, and {len(exchanges)} were sent")
         return found
 
-    async def _answered(self, body: bytes) -> Answer:
+    def _answered(self, body: msgspec.Raw) -> Answer:
         """Asks again while the server is busy or away."""
-        import trio
-
         tries = 0
         while True:
             tries += 1
             wait_seconds = min(2.0**tries, WAIT_SECONDS_MAX)
             try:
-                answer = await self._ask(body)
+                answer = self._ask(body)
             except NotAnswered:
                 if tries == TRIES or not self._was_there:  # who has never answered is not waited for
                     raise
@@ -185,38 +184,25 @@ class Destination:
                 wait_seconds = float(wanted) if wanted.isdecimal() else wait_seconds
                 if tries == TRIES or wait_seconds > WAIT_SECONDS_MAX:
                     raise NotAnswered(f"{self._url} asks for a pause of {wait_seconds:.0f} s: {said(answer)}")
-            await trio.sleep(wait_seconds)
+            time.sleep(wait_seconds)
 
 
-async def import_into(
+def import_into(
     destination: Destination, sessions: Sequence[Found], progress: Callable[[int, int], None], *, now_us: int
 ) -> ImportReport:
     """Raises what the destination raises."""
-    import trio
-
     report = ImportReport()
-    parts = await trio.to_thread.run_sync(newest_first, sessions, now_us)
-    batches = _batches(_read(parts, now_us, report))
-    send, receive = trio.open_memory_channel[list[Sent]](0)
-
-    async def read_ahead() -> None:
-        """One body further, beside the loop: files are large and disks slow."""
-        async with send:
-            while batch := await trio.to_thread.run_sync(next, batches, None):
-                await send.send(batch)
-
+    batches = _batches(_read(newest_first(sessions, now_us), now_us, report))
     # Many requests are held until the end: in a file of no name, which SQLite takes away.
-    with closing(sqlite3.connect("", isolation_level=None)) as largest:
+    with ThreadPoolExecutor(1) as reading, closing(sqlite3.connect("", isolation_level=None)) as largest:
         largest.execute("PRAGMA journal_mode = OFF")
         largest.execute(_HELD)
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(read_ahead)
-                async for batch in receive:
-                    report.heard(batch, await destination.take(batch), largest)
-                    progress(report.files, len(sessions))
-        except BaseExceptionGroup as error:
-            raise single(error) from None
+        ahead = reading.submit(next, batches, None)
+        while batch := ahead.result():
+            # One body further, beside the loop: files are large and disks slow.
+            ahead = reading.submit(next, batches, None)
+            report.heard(batch, destination.take(batch), largest)
+            progress(report.files, len(sessions))
         sums = ", ".join(f"ifnull(sum({name}), 0)" for name in COUNTED)
         report.requests, *tokens = largest.execute(f"SELECT count(*), {sums} FROM largest").fetchone()
     report.tokens = dict(zip(COUNTED, tokens, strict=True))

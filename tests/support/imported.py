@@ -1,11 +1,13 @@
 """Session files read and imported by a stand-in for a developer's actor, whichever agent's."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
 import msgspec
+import trio
 
 from aggregates.capture.events import AnyCapture, PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
@@ -56,25 +58,28 @@ async def import_transcripts(
     transcripts: Format, path: Path, send: Send, progress: Progress, *, scope: Scope, digester: Digester, now_us: int
 ) -> ImportReport:
     destination = destination_of(Sender(scope, transcripts.source, digester), send)
-    return await import_into(destination, transcripts.found([path]), progress, now_us=now_us)
+    imports = partial(import_into, destination, transcripts.found([path]), progress, now_us=now_us)
+    return await trio.to_thread.run_sync(imports)
 
 
 def destination_of(sender: Sender, send: Send) -> Destination:
-    """A server that carries commands out by `send`."""
+    """A server that carries commands out by `send`; to be asked in a thread."""
 
     async def send_all(commands: Sequence[AnyCommand]) -> list[Reply]:
         return [await send(cast(AnyCapture, each)) for each in commands]
 
-    async def ask(body: bytes) -> Answer:
+    def ask(body: msgspec.Raw) -> Answer:
         made = made_of(msgspec.json.decode(body, type=ImportBody).exchanges, sender)
-        return Answer(200, msgspec.json.encode(Imported(await carried_out(made, send_all))), {})
+        taken = trio.from_thread.run(carried_out, made, send_all)
+        return Answer(200, msgspec.json.encode(Imported(taken)), {})
 
     return Destination("the server", ask, source=sender.source)
 
 
 async def take(sender: Sender, send: Send, exchange: Exchange) -> None:
     """One exchange by itself, as whoever reads otherwise may send it."""
-    await destination_of(sender, send).take([Sent(exchange, msgspec.json.encode(exchange), "", True)])
+    sent = [Sent(exchange, msgspec.json.encode(exchange), "", True)]
+    await trio.to_thread.run_sync(destination_of(sender, send).take, sent)
 
 
 async def run(

@@ -2,16 +2,15 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
 from click.testing import CliRunner
-from trio.testing import MockClock
 
 from svc import cli
 from svc.cli import importing, main
@@ -20,6 +19,7 @@ from svc.cli.common import cell, print_json, say, show_fields, show_table
 from svc.cli.scoring import show_goals
 from svc.importing.exchange import TornLine
 from svc.importing.importer import ImportReport, Refusal
+from svc.outward import Answer
 from tests.support.tables import beside, table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
@@ -179,27 +179,24 @@ def test_commands_write_in_these_ways_only() -> None:
         (403, b"", "refused: GET /v1/admin/keys is answered with 403"),
     ],
 )
-async def test_an_error_is_said_in_its_own_words(
-    autojump_clock: MockClock, status: int, content: bytes, said: str
+def test_an_error_is_said_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, status: int, content: bytes, said: str
 ) -> None:
-    def refuses(_request: httpx.Request) -> httpx.Response:
-        return httpx.Response(status, content=content)
-
-    async with httpx.AsyncClient(transport=httpx.MockTransport(refuses), base_url="http://localhost") as client:
-        with pytest.raises(NotReached, match=f"^{said}$"):
-            await Access(client).admin("GET", "/v1/admin/keys")
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    with pytest.raises(NotReached, match=f"^{said}$"):
+        Access(lambda *_, **_more: Answer(status, content, {}), "").admin("GET", "/v1/admin/keys")
 
 
-async def test_a_server_that_stays_busy_is_left_alone_in_the_end(autojump_clock: MockClock) -> None:
+def test_a_server_that_stays_busy_is_left_alone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """After some tries, within a minute or so."""
-    asked = []
+    asked, waited = [], list[float]()
+    monkeypatch.setattr(time, "sleep", waited.append)
 
-    def busy(request: httpx.Request) -> httpx.Response:
+    def busy(*request: object, **_more: object) -> Answer:
         asked.append(request)
-        return httpx.Response(503, content=b'{"message": "too much is waiting"}')
+        return Answer(503, b'{"message": "too much is waiting"}', {})
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(busy), base_url="http://localhost") as client:
-        with pytest.raises(NotReached, match="refused: too much is waiting"):
-            await Access(client).admin("GET", "/v1/admin/keys")
+    with pytest.raises(NotReached, match="refused: too much is waiting"):
+        Access(busy, "").admin("GET", "/v1/admin/keys")
     assert len(asked) == BUSY_TRIES
-    assert 30 < autojump_clock.current_time() < 90
+    assert 30 < sum(waited) < 90

@@ -34,8 +34,8 @@ import svc.importing.importer as elsewhere
 from svc.connect.connections import Server
 elsewhere.BODY_BYTES_MAX = 8_192
 left, post = [int(sys.argv.pop(1))], Server.asked
-def counted(*arguments):
-    answer = post(*arguments)
+def counted(*arguments, **more):
+    answer = post(*arguments, **more)
     left[0] -= 1
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -97,9 +97,10 @@ class Folder:
         self._service = house.service
         self._states = iter(states)
 
-    async def ask(self, method: str, _path: str, order: object = None) -> object:
+    def ask(self, method: str, _path: str, order: object = None) -> object:
         if method == "POST":
-            return await self._service.send(msgspec.convert(order, ForgetOrdered, from_attributes=True))
+            wanted = msgspec.convert(order, ForgetOrdered, from_attributes=True)
+            return trio.from_thread.run(self._service.send, wanted)
         state = next(self._states, None)
         return {"state": state, "done": 0, "of": 0} if state else msgspec.to_builtins(self._service.replay_status())
 
@@ -108,7 +109,8 @@ async def waited(house: Household, *states: str) -> str:
     """Once `svc forget` has ended its wait for the owner, one way or the other; what it said."""
     with trio.fail_after(SECONDS):
         try:
-            await give(house.owner, cast(Access, Folder(house, states)), house.service.store, no_progress)
+            folder = cast(Access, Folder(house, states))
+            await trio.to_thread.run_sync(give, house.owner, folder, house.service.store, no_progress)
         except NotReached as error:
             return str(error)
     return ""
@@ -141,7 +143,7 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
         raise KeyboardInterrupt
 
     made = init(tmp_path / "var")
-    monkeypatch.setattr("svc.cli.common.run", interrupted)
+    monkeypatch.setattr("svc.cli.serving.give", interrupted)
     done = CliRunner().invoke(main, ["forget", made["developer_id"], "--yes", "--var", str(tmp_path / "var")])
     assert (done.exit_code, "if the order was given, the order stands" in done.output) == (1, True)
 

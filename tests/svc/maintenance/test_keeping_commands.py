@@ -43,7 +43,7 @@ def test_forgetting_names_the_person_before_and_after(worked: Worked) -> None:
         (main, ["backup", "B"], "svc.maintenance.backup.back_up", "nothing was backed up"),
         (main, ["verify"], "svc.maintenance.verify.verify", "nothing was changed"),
         (main, ["replay", "--without-keys"], "svc.cli.replaying._replay", "Under a running server the build goes on"),
-        (main, ["import", "claude-code", "."], "svc.cli.importing.run", "nothing counts twice"),
+        (main, ["import", "claude-code", "."], "svc.cli.importing.reach", "nothing counts twice"),
     ],
 )
 def test_whoever_interrupts_is_told_what_holds(
