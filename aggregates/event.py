@@ -13,6 +13,7 @@ import msgspec
 
 K = TypeVar("K")
 V = TypeVar("V")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Mendable(Exception):
@@ -187,6 +188,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 def origin(command: "Command | DeveloperEvent", now_us: int) -> dict[str, Any]:
     """What each event tells of the command that it comes from."""
     return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
+
+
+def shaped(kind: type[S], *sources: object, **told: object) -> S:
+    """A value whose fields are those of the same names of its sources, of the first that has each; the rest is told."""
+    for name in kind.__struct_fields__:
+        source = None if name in told else next((each for each in sources if hasattr(each, name)), None)
+        if source is not None:
+            told[name] = getattr(source, name)
+    return kind(**told)
 
 
 class Reason(Enum):

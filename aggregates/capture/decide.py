@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
-from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,11 +21,13 @@ from aggregates.event import (
     Event,
     Reason,
     Redacted,
+    S,
     Scope,
     Streams,
     Words,
     origin,
     refused,
+    shaped,
 )
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 
@@ -71,12 +72,9 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
         case events.SessionClaimed() | events.OperationClaimed():
             return event
         case events.PromptCaptured():
-            by = event.scope, event.agent_session_id, event.source
-            answer = state.answer if isinstance(state, PromptState) else None
-            return PromptState(*by, event.prompt_digest, event.submitted_at_us, event.reader_version, answer)
+            return shaped(PromptState, event, answer=state.answer if isinstance(state, PromptState) else None)
         case events.PromptAnswered() if isinstance(state, PromptState):
-            told = {name: getattr(event, name) for name in AnswerState.__struct_fields__}
-            return replace(state, answer=None if event.withdraws else AnswerState(**told))
+            return replace(state, answer=None if event.withdraws else shaped(AnswerState, event))
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
             told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
             return replace(state, answer=replace(state.answer, **told))
@@ -176,8 +174,7 @@ def _decide_known_prompt(
             )
         found.append(_captured(command, context))
     if command.unanswered and answer is not None and answer.reader_version < sent.reader_version:
-        told = {"agent_session_id": known.agent_session_id, "content_digest": b"", "prompt_id": stream}
-        found.append(events.PromptAnswered(**_told(events.PromptAnswered, command, context, **told)))
+        found.append(shaped(events.PromptAnswered, command, received_at_us=context.now_us, content_digest=b""))
     return Decision(tuple((stream, each) for each in found), Done(bool(found), stream, bool(found)))
 
 
@@ -207,26 +204,17 @@ def _captured(command: events.CapturePrompt | events.Telemetry, context: Context
         return replace(command, received_at_us=context.now_us)
     text, redactions = cleaned(command.text, context)
     cwd, metadata = command.cwd, command.metadata_json
-    sealed = {
-        "prompt": Words(text),
-        "prompt_digest": context.digester.digest(command.text),
-        "redactions": redactions,
-        "cwd": None if cwd is None else Words(cleaned(cwd, context).text),
-        "cwd_digest": None if cwd is None else context.digester.number(cwd),
-        "metadata": None if metadata is None else Words(cleaned(metadata, context).text),
-    }
-    return events.PromptCaptured(**_told(events.PromptCaptured, command, context, **sealed))
-
-
-def _told(kind: type[Event], command: Command, context: Context, **other: Any) -> dict[str, Any]:
-    """What an event has from its command, by the same names, and what it has otherwise."""
-    shared = {name: getattr(command, name) for name in _shared(kind, type(command))}
-    return shared | origin(command, context.now_us) | other
-
-
-@cache
-def _shared(kind: type[msgspec.Struct], told_by: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__struct_fields__ if name in told_by.__struct_fields__)
+    return shaped(
+        events.PromptCaptured,
+        command,
+        received_at_us=context.now_us,
+        prompt=Words(text),
+        prompt_digest=context.digester.digest(command.text),
+        redactions=redactions,
+        cwd=None if cwd is None else Words(cleaned(cwd, context).text),
+        cwd_digest=None if cwd is None else context.digester.number(cwd),
+        metadata=None if metadata is None else Words(cleaned(metadata, context).text),
+    )
 
 
 def _decide_response(command: events.CaptureResponse, streams: Streams, context: Context) -> Decision:
@@ -274,16 +262,18 @@ def _follows(command: events.CaptureResponse, answer: AnswerState, digest: bytes
 
 
 def _prompt_answered(command: events.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
-    content, kind = command.content, events.PromptAnswered
+    content = command.content
     text, redactions = (None, {}) if content.response_text is None else cleaned(content.response_text, context)
-    figures = {name: getattr(content, name) for name in _shared(kind, events.ResponseContent)}
-    figures["elapsed_ms"] = None if content.elapsed_ms is None else round(content.elapsed_ms)
-    return kind(
-        **_told(kind, command, context, **figures),
+    return shaped(
+        events.PromptAnswered,
+        command,
+        content,
+        received_at_us=context.now_us,
         agent_session_id=prompt.agent_session_id,
         response=None if text is None else Words(text),
         content_digest=digest,
         redactions=redactions,
+        elapsed_ms=None if content.elapsed_ms is None else round(content.elapsed_ms),
         cost_usd_nano=None if content.cost_usd is None else round(content.cost_usd * 1_000_000_000),
     )
 
@@ -310,7 +300,6 @@ def cleaned(text: str, context: Context) -> Redacted:
 CLEAR_CHARACTERS_MAX = 1_024  # of a name or an id; a longer name is cut, a longer id digested
 _MADE = re.compile(r"[0-9a-f]{32,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A digest or a UUID: most ids, which need no look."""
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 def cleared(fact: S, context: Context) -> S:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 
-from aggregates.event import Digester, Words, cut
+from aggregates.event import Digester, Words, cut, shaped
 from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, in_these_words, judge_prompt, missed, rubric_evidence
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
@@ -57,15 +57,13 @@ def grade_text(text: str) -> PromptGrade:
     kind = verdicts.kind_told(rubric.chances)
     evidence, told = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
     habits = tuple(_habit(name, text, told.get(name), evidence.get(name)) for name in BOOLEANS)
-    return PromptGrade(
+    return shaped(
+        PromptGrade,
+        rubric,
+        found,
         verdict=prompt_verdict(habits, kind, found),
-        status="ok",
-        intent=rubric.intent,
-        confidence=rubric.confidence,
         kind_told=kind,
-        score=found.score,
         score_interval=found.interval,
-        letter=found.letter,
         grade_told=found.told,
         chances=rubric.named_chances,
         habits=habits,

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from aggregates.capture import events
 from aggregates.capture.events import DECODER_VERSION, CapturePrompt, CaptureResponse, MetricsCaptured, RecordsCaptured
-from aggregates.event import Digester, Redacted, Scope, Words
+from aggregates.event import Digester, Redacted, Scope, Words, shaped
 from aggregates.ids import prompt_stream
-from aggregates.records.record import FileChange, Point, TextPool
+from aggregates.records.record import TOKEN_KINDS, FileChange, Point, TextPool
 from aggregates.telemetry.agents import Agent
-from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, What
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, RecordDraft, What
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
@@ -98,9 +98,9 @@ def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedComm
         command = captured_records(part.drafts, part.session, part.agent, means, redacted, kind)
         return PreparedCommand(replace(command, raw=raw), len(records))
     redactions = Counter(kind for each in redacted.values() for kind in Counter(each.counts).elements())
-    points = MetricsCaptured(
-        organization_id=means.scope.organization_id,
-        developer_id=means.scope.developer_id,
+    points = shaped(
+        MetricsCaptured,
+        means.scope,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,
@@ -142,9 +142,9 @@ def captured_records(
         )
         for draft in drafts
     )
-    return kind(
-        organization_id=means.scope.organization_id,
-        developer_id=means.scope.developer_id,
+    return shaped(
+        kind,
+        means.scope,
         agent_session_id=agent_session_id,
         source=source,
         decoder_version=DECODER_VERSION,
@@ -172,45 +172,35 @@ class Step(NamedTuple):
     command: CapturePrompt | CaptureResponse | RecordsCaptured
 
 
-def _content(answer: Answer) -> events.ResponseContent:
-    """Mostly without tokens: the records of the requests carry them."""
-    told = {name: answer.tokens.get(name) for name in ("input_tokens", "output_tokens", "cache_read_tokens")}
-    told["cache_creation_tokens"] = answer.tokens.get("cache_write_tokens")
-    return events.ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms, model=answer.model, **told)
-
-
 def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
     """The prompt, its response, and records in batches; none reaches beyond its exchange, so it is the same again."""
     prompt, answer, scope = exchange.prompt, exchange.answer, sender.scope
     if prompt is not None:
         client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
         former = None if prompt.former_id is None else uuid5(_LINE_NAMESPACE, prompt.former_id)
-        capture = CapturePrompt(
-            organization_id=scope.organization_id,
-            developer_id=scope.developer_id,
+        capture = shaped(
+            CapturePrompt,
+            prompt,
+            exchange,
+            scope,
             prompt_id=prompt_stream(scope.developer_id, client_event_id),
             former_prompt_id=None if former is None else prompt_stream(scope.developer_id, former),
-            agent_session_id=exchange.agent_session_id,
             source=sender.source + events.TRANSCRIPT_SUFFIX,
-            text=prompt.text,
             client_event_id=client_event_id,
-            host_prompt_id=prompt.host_prompt_id,
             submitted_at_us=prompt.at_us,
-            cwd=prompt.cwd,
-            reader_version=exchange.reader_version,
             unanswered=exchange.finished and answer is None,
         )
         yield Step("prompt", capture)
         if answer is not None:
-            response = CaptureResponse(
-                organization_id=scope.organization_id,
-                developer_id=scope.developer_id,
-                prompt_id=capture.prompt_id,
-                former_prompt_id=capture.former_prompt_id,
-                content=_content(answer),
+            # Mostly without tokens: the records of the requests carry them.
+            tokens = {name: answer.tokens.get(name) for name in TOKEN_KINDS}
+            tokens["cache_creation_tokens"] = tokens.pop("cache_write_tokens")
+            response = shaped(
+                CaptureResponse,
+                capture,
+                content=shaped(events.ResponseContent, answer, response_text=answer.text, **tokens),
                 response_operation_id=str(uuid5(client_event_id, "response")),
                 responded_at_us=answer.at_us,
-                reader_version=exchange.reader_version,
             )
             yield Step("response", response)
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):

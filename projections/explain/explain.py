@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.judging import outcome as rules
 from aggregates.judging import rubric as floors
 from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, OutcomeVerdict, kind_of
@@ -229,13 +229,12 @@ def _floor(facts: evidence.SubSessionEvidence) -> FloorExplained:
     times = Counter(maker for turn in facts.turns for maker in turn.made)
     made = "; ".join(f"{maker} ({evidence.counted(count, 'time')})" for maker, count in sorted(times.items()))
     work = [each.position for each in facts.seen if each.observation.tool is not None]
-    return FloorExplained(
-        passed=floor.passed,
-        reason=floor.reason,
+    return shaped(
+        FloorExplained,
+        floor,
         rule=rule,
         turns=floor.countable_turns,
         lines=floor.changed_lines,
-        mutating_calls=floor.mutating_calls,
         **_FLOOR_MIN,
         text=[
             *(rule, has, "So it is work." if floor.passed else trivia),
@@ -269,9 +268,9 @@ def _rework(facts: evidence.SubSessionEvidence) -> ReworkExplained:
     else:
         ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, evidence.said("rework", reason)
         sentence = f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
-    return ReworkExplained(
-        rework=row.rework,
-        rework_of=row.rework_of,
+    return shaped(
+        ReworkExplained,
+        row,
         reason=reason,
         shared_files=shared,
         likeness=likeness,

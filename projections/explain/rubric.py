@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from aggregates.event import shaped
 from aggregates.judging.prompt import (
     AS_A_WHOLE,
     HABIT_WORDS,
@@ -119,12 +120,13 @@ def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricEx
             *([f"You said that it is {kind_of(intent)}; without that it {without}."] if by_person else []),
         ]
     silent = sum(turn.prompt is None for turn in facts.turns)
-    return RubricExplained(
+    return shaped(
+        RubricExplained,
+        row,
         judge=facts.prompts[0].body.rubric.judge,
         judge_status=row.detail.judge_status,
         intent_class=row.kind,
         intent_prompt_id=None if naming is None else prompt_id(naming),
-        kind_told=row.kind_told,
         **graded(row.estimate),
         booleans=habits,
         prompts=shown,

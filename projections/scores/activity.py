@@ -10,7 +10,7 @@ from typing import get_args
 
 import msgspec
 
-from aggregates.event import Scope, Span
+from aggregates.event import Scope, Span, shaped
 from aggregates.judging.rubric import TriviaReason
 from aggregates.reports.prose import NarrativeStatus
 from aggregates.scores.grades import Interval, Tally, score_of
@@ -232,21 +232,17 @@ class TriviaPoint(msgspec.Struct, frozen=True):
 
 
 def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
-    kinds = [kind for _, kind in _flagged(reader, scope, window)]
+    kinds = [kind for _, kind in reader.db.execute(sql("flags"), bound(scope, window))]
     return Integrity([KindCount(kind, kinds.count(kind)) for kind in KINDS if kind in kinds])
 
 
 def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[IntegrityPoint]:
     """What was flagged in the range, by the period in which it was; empty periods are there with zeros."""
-    by_period = zip(periods, sorted_into(periods, _flagged(reader, scope, window)), strict=True)
+    placed = reader.db.execute(sql("flags"), bound(scope, window))
     return [
         IntegrityPoint(iso(period.start_us), len(kinds), [KindCount(kind, kinds.count(kind)) for kind in KINDS])
-        for period, kinds in by_period
+        for period, kinds in zip(periods, sorted_into(periods, placed), strict=True)
     ]
-
-
-def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, FlagKind]]:
-    return reader.db.execute(sql("flags"), bound(scope, window)).fetchall()
 
 
 def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset: int) -> list[FlagRow]:
@@ -261,10 +257,9 @@ def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset:
 def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[TriviaPoint]:
     """Settled sub-sessions below the floor that started in the range, by the period they started in."""
     placed = reader.db.execute(sql("trivia"), bound(scope, window))
-    by_period = zip(periods, sorted_into(periods, placed), strict=True)
     return [
         TriviaPoint(iso(period.start_us), len(found), [ReasonCount(each, found.count(each)) for each in REASONS])
-        for period, found in by_period
+        for period, found in zip(periods, sorted_into(periods, placed), strict=True)
     ]
 
 
@@ -306,16 +301,15 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
     # Where there were only commands and acknowledgements, nothing need have been asked of a model.
     asked = [row for row in rows if unpack(row[7], Detail).floor.countable_turns > 0]
     unreported, priced = sum(row[1] is None for row in asked), not unpriced and all(row[2] for row in asked)
-    return TodaySummary(
+    return shaped(
+        TodaySummary,
+        rate,
+        graded,
         date=date,
         timezone=timezone,
-        svc_score=rate.svc_score,
-        interval=rate.interval,
         trivia_count=trivia,
         apg=graded.apg_current,
         apg_interval=graded.interval,
-        unsure_count=graded.unsure_count,
-        sample_count=graded.sample_count,
         prompts=reader.db.execute(sql("prompts_of_day"), bound(scope, day)).fetchone()[0],
         tokens=None if unreported else tokens,
         unreported_sub_sessions=unreported,
@@ -327,5 +321,4 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         throttle_hours=None if throttled is None else throttled.summary.estimated_hours_lost,
         narrative=None,
         narrative_status="off",
-        **{name: getattr(rate, name) for name in Counts.__struct_fields__},
     )

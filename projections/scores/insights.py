@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.judging.outcome import leading_against
 from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, Advice, Language, weakest
 from aggregates.reading.verdicts import BooleanName, Intent
@@ -220,15 +220,8 @@ def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, langu
             total_messages=len(turns),
             active_days=len({local_date(started_us, zone) for _, started_us, _ in turns}),
         ),
-        skill_snapshot=SkillSnapshot(
-            apg_current=average.apg_current,
-            interval=average.interval,
-            **{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__[2:]},
-        ),
-        skill_trend=[
-            SkillPoint(period_start=start, skill_index=each.skill_index, sample_count=each.sample_count)
-            for start, each in weekly
-        ],
+        skill_snapshot=shaped(SkillSnapshot, graded, average),
+        skill_trend=[shaped(SkillPoint, each, period_start=start) for start, each in weekly],
         at_a_glance=AtAGlance(quick_wins=[QuickWin(label=advice.habits[name].advice) for name in quick_wins]),
         activity=Activity(
             points=[
@@ -294,13 +287,12 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
     """Of the average prompt grade's prompts, those that stand lowest; of equal ones the newest."""
     order, own = "p.own_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
     return [
-        WorstPrompt(
+        shaped(
+            WorstPrompt,
+            each,
             score=each.own_score,
             standing_score=each.score,
-            sure=each.sure,
             session_id=each.agent_session_id,
-            sub_session_id=each.sub_session_id,
-            prompt_id=each.prompt_id,
             turn_index=reader.db.execute(sql("turns_before"), (each.prompt_id,)).fetchone()[0],
             prompt_preview=each.preview,
         )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Scope, Span
+from aggregates.event import Scope, Span, shaped
 from aggregates.judging.rubric import Standing
 from aggregates.prices.prices import Usage
 from aggregates.reading.verdicts import Intent, kind_told
@@ -143,6 +143,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         return None
     floor, query = row.detail.floor, "SELECT models FROM sub_sessions WHERE sub_session_id = ?"
     (models,) = bodies(reader.db, list[ModelTotals], query, (row.sub_session_id,))
+    costs_nano = reader.db.execute(sql("known_costs"), bound(scope, limit=MEDIAN_OF_GOALS)).fetchall()
     asked = sorted((e for e in models if e.requests), key=lambda e: (-e.requests, e.model or UNKNOWN_MODEL))
     return row.shown_as(
         SubSessionDetail,
@@ -154,7 +155,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
             for each, spent in zip(asked, map(Spent.of_model, asked), strict=True)
         ],
         token_costs=_token_costs(reader, models, row.started_us),
-        median_cost_usd=_median_cost_usd(reader, scope),
+        median_cost_usd=median(nano for (nano,) in costs_nano) / NANO if costs_nano else None,
         unsure_gaps=unsure_gaps(reader, row.sub_session_id),
     )
 
@@ -174,11 +175,6 @@ def _token_costs(reader: Reader, models: Sequence[ModelTotals], at_us: int) -> l
         for rate, (model, kind, tokens) in zip(rates, taken, strict=True)
     ]
     return sorted(found, key=lambda each: -each.share)
-
-
-def _median_cost_usd(reader: Reader, scope: Scope) -> float | None:
-    costs = reader.db.execute(sql("known_costs"), bound(scope, limit=MEDIAN_OF_GOALS)).fetchall()
-    return median(nano for (nano,) in costs) / NANO if costs else None
 
 
 def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
@@ -232,35 +228,32 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         graded = None
         if rubric.status == "ok" and rubric.intent is not None:
             own = Standing(rubric.earned, (*rubric.earned, *rubric.missed))
-            shown = goals.graded(estimate(rubric.chances)) | goals.booleans(own)
-            graded = OwnRubric(
+            graded = shaped(
+                OwnRubric,
+                rubric,
                 intent_class=rubric.intent,
                 kind_told=kind_told(rubric.chances),
-                confidence=rubric.confidence,
                 applicability=goals.applicability(rubric.intent, own),
                 unsure_count=len(rubric.unsure),
                 judge_status=rubric.status,
-                judge=rubric.judge,
-                **shown,
+                **goals.graded(estimate(rubric.chances)),
+                **goals.booleans(own),
             )
-        row = PromptRow(
+        row = shaped(
+            PromptRow,
+            body,
+            usage,
             prompt_id=prompt_id(turn),
             score_v3_sub_session_id=str(current),
             submitted_at=iso(turn.started_us),
             prompt_text=prompt,
             response_text=response,
-            elapsed_ms=body.elapsed_ms,
             tokens=usage.total_tokens,
-            model=usage.model,
-            cost_usd=usage.cost_usd,
-            unpriced_requests=usage.unpriced_requests,
-            unmeasured_requests=usage.unmeasured_requests,
             judge_status=rubric.status,
             judge_reason=rubric.reason,
             rubric=graded,
             standing_score=None if standing is None else standing.score,
             standing_score_interval=None if standing is None else standing.interval,
-            unit_prompt_id=body.unit_prompt_id,
         )
         rows.append(row)
         characters += len(prompt or "") + len(response or "")

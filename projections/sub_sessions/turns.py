@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.ids import plain
 from aggregates.times import UNTIMED_US, US_PER_SECOND, iso
 from aggregates.turns.turn import CHECK_FAILED, CHECK_OK, COMMIT, MARKS_MAX, OTHER_OK, FileWork, Turn, marks_of
@@ -144,18 +144,17 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
             duration_ms=each.observation.duration_ms,
         )
         tools.append(call)
-    return GoalTurn(
+    return shaped(
+        GoalTurn,
+        work,
         **_in_short(number, judged) | {"marks": _told(marks)[-MARKS_MAX:]},
         prompt_id=prompt_id(turn),
         prompt_text=None if prompt is None else texts[prompt],
         response_text=None if response is None else texts[response],
         is_observed=work.observed,
-        failed_requests=work.failed_requests,
         used=used(judged.body.usage),
         changes=work.edits,
         files_changed=len(work.changed_files),
-        lines_added=work.lines_added,
-        lines_removed=work.lines_removed,
         files=[_file(texts[path], each) for path, each in zip(paths, files, strict=True)],
         files_not_shown=len(work.files) - len(files),
         checks_passed=marks.count(CHECK_OK) + marks.count(OTHER_OK),
