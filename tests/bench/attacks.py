@@ -24,9 +24,9 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from tests.bench.world import Service, fresh_service
+from tests.bench.world import fresh_server
 from tests.support.driver import BROKEN, FORM, Driver, bearer, once, signed_in
-from tests.support.process import NO_BUDGETS, NOTHING, THIS_TREE, environment
+from tests.support.process import NO_BUDGETS, NOTHING, THIS_TREE, Server, environment
 from tests.support.results import Outcome, told
 from tests.support.work import prompt, record
 
@@ -195,14 +195,14 @@ KINDS: dict[str, Callable[[Random], Attack]] = {
 # --- how it is sent, and what the others see ----------------------------------------------------------------
 
 
-def _put(service: Service, attack: Attack) -> None:
+def _put(server: Server, attack: Attack) -> None:
     """Send everything; what becomes of it does not matter."""
     until, waiting = time.monotonic() + ATTACK_SECONDS, list(attack.requests)
 
     def work() -> None:
         while waiting and time.monotonic() < until:
             try:
-                _send(service, waiting.pop(), attack.seconds)
+                _send(server, waiting.pop(), attack.seconds)
             except (*BROKEN, IndexError):
                 continue  # hung up, stopped, or another thread took the last one
 
@@ -213,11 +213,12 @@ def _put(service: Service, attack: Attack) -> None:
         thread.join(ATTACK_SECONDS + attack.seconds)
 
 
-def _send(service: Service, sent: Sent, seconds: float) -> None:
+def _send(server: Server, sent: Sent, seconds: float) -> None:
     more = {"Content-Encoding": "gzip"} if sent.zipped else {}
-    server, headers = service.server, bearer(service.key) | more | dict(sent.headers)
+    key = server.key or ""
+    headers = bearer(key) | more | dict(sent.headers)
     if sent.path.startswith("/habits"):
-        headers["Cookie"] = signed_in(server.api_port, service.key)
+        headers["Cookie"] = signed_in(server.api_port, key)
     is_private = sent.headers or sent.body is None
     body: object = sent.body
     if seconds and sent.body is not None:
@@ -234,9 +235,9 @@ def _dripping(body: bytes, seconds: float, pieces: int = 80) -> Iterator[bytes]:
 
 
 @contextmanager
-def _watched(service: Service, key: str) -> Iterator[list[float]]:
+def _watched(server: Server, key: str) -> Iterator[list[float]]:
     """Afterwards: the slowest health check, capture and read, in milliseconds, and how many were refused."""
-    server, found = service.server, list[float]()
+    found = list[float]()
     asked = json.dumps([server.intake_port, server.api_port, key])
     command = [sys.executable, "-c", "from tests.bench.attacks import watch; watch()", asked]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
@@ -276,17 +277,17 @@ def watch() -> None:
 
 
 def _tried(attack: Attack, outcome: Outcome) -> None:
-    with fresh_service({**NO_BUDGETS, "SVC_MCP": "true"}) as service:
-        ben = THIS_TREE.another(service.var, "Ben").key
-        with _watched(service, ben) as quiet:
+    with fresh_server({**NO_BUDGETS, "SVC_MCP": "true"}) as server:
+        ben = THIS_TREE.another(server.var, "Ben").key
+        with _watched(server, ben) as quiet:
             time.sleep(QUIET_SECONDS)
-        with _watched(service, ben) as watched:
-            _put(service, attack)
-        peak_mib = service.server.mib("VmHWM")
-        Thread(target=partial(_put, service, attack), daemon=True).start()
+        with _watched(server, ben) as watched:
+            _put(server, attack)
+        peak_mib = server.mib("VmHWM")
+        Thread(target=partial(_put, server, attack), daemon=True).start()
         time.sleep(STOP_AFTER_SECONDS)
         began = time.perf_counter()
-        service.server.stop(4 * STOP_SECONDS_MAX)
+        server.stop(4 * STOP_SECONDS_MAX)
         stop_seconds = time.perf_counter() - began
     health_ms, capture_ms, read_ms, refused = watched
     told = f"health {health_ms:.0f} ms, capture {capture_ms:.0f} ms, read {read_ms:.0f} ms, {refused:.0f} refused"

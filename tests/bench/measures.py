@@ -18,7 +18,7 @@ from svc.log.opening import open_log
 from svc.views.replay import BuildStep
 from svc.views.views import LEAP_BATCH_EVENTS
 from tests.bench.history import prepared
-from tests.bench.world import MIDDLE, bare_route, bench_folder, fresh_service, wait_level
+from tests.bench.world import MIDDLE, bare_route, bench_folder, fresh_server, wait_level
 from tests.support.driver import Driver, Measured, at, put_load
 from tests.support.process import THIS_TREE, environment
 from tests.support.results import Result
@@ -75,10 +75,10 @@ def captures(requests: int, rounds: int) -> list[Result]:
 def _captured(requests: int) -> Captured:
     with bare_route() as port:
         bare = trio.run(put_load, port, "/v1/prompts", None, prompt_body, CONNECTIONS, requests)
-    with fresh_service() as service:
-        port = service.server.intake_port
-        found = trio.run(put_load, port, "/v1/prompts", service.key, prompt_body, CONNECTIONS, requests)
-        return Captured(bare, found, wait_level(service.var, 0.02), service.server.mib("VmHWM"))
+    with fresh_server() as server:
+        port = server.intake_port
+        found = trio.run(put_load, port, "/v1/prompts", server.key, prompt_body, CONNECTIONS, requests)
+        return Captured(bare, found, wait_level(server.var, 0.02), server.mib("VmHWM"))
 
 
 def batch(number: int) -> dict[str, Any]:
@@ -132,9 +132,9 @@ def _recorded(bodies: Sequence[bytes]) -> tuple[float, float, float, float, floa
     raw = _raw(bodies)
     with bare_route() as port:
         bare = rate(port, None)
-    with fresh_service() as service:
-        captured = rate(service.server.intake_port, service.key)
-        return captured / raw, captured, raw, bare, service.server.mib("VmHWM")
+    with fresh_server() as server:
+        captured = rate(server.intake_port, server.key)
+        return captured / raw, captured, raw, bare, server.mib("VmHWM")
 
 
 def _raw(bodies: Sequence[bytes]) -> float:
@@ -154,9 +154,9 @@ def own_writes(count: int) -> list[Result]:
     """Captures at the pace of a large team, each followed by a read that shows it and by the same read again."""
     shown, again = list[float](), list[float]()
     with (
-        fresh_service() as service,
-        Driver(service.server.intake_port, service.key) as intake,
-        Driver(service.server.api_port, service.key) as api,
+        fresh_server() as server,
+        Driver(server.intake_port, server.key) as intake,
+        Driver(server.api_port, server.key) as api,
     ):
         began = time.perf_counter()
         for number in track(range(count), "own writes"):
@@ -232,8 +232,8 @@ def hooks(calls: int) -> list[Result]:
     """A hook with the server up and with it gone."""
     with bench_folder() as home:
         idle = _times(IDLE, home, calls)
-        with fresh_service() as service:
-            to = ("--url", service.server.intake_url, "--key", service.key)
+        with fresh_server() as server:
+            to = ("--url", server.intake_url, "--key", str(server.key))
             THIS_TREE.run("connect", "claude-code", *to, told={"HOME": str(home)})
             settings = msgspec.json.decode((home / ".claude" / "settings.json").read_bytes())
             command = ("sh", "-c", settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"])

@@ -8,20 +8,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.support.driver import until
 from tests.support.process import NOTHING, THIS_TREE, Program, Server
 
 MIDDLE = 0.5
-
-
-class Service(NamedTuple):
-    """A server over a new folder, and its owner's key."""
-
-    server: Server
-    key: str
-    var: Path
 
 
 @contextmanager
@@ -32,12 +23,12 @@ def bench_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def fresh_service(told: Mapping[str, str] = NOTHING) -> Iterator[Service]:
+def fresh_server(told: Mapping[str, str] = NOTHING) -> Iterator[Server]:
+    """Over a new folder; its key is the owner's."""
     with bench_folder() as folder:
-        var = folder / "var"
-        key = THIS_TREE.set_up(var).key
-        with THIS_TREE.serving(var, "--log-level", "warning", key=key, told=told) as server:
-            yield Service(server, key, var)
+        key = THIS_TREE.set_up(folder / "var").key
+        with THIS_TREE.serving(folder / "var", "--log-level", "warning", key=key, told=told) as server:
+            yield server
 
 
 @contextmanager

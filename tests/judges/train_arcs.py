@@ -6,13 +6,14 @@ numbers, thousandths of a logit; nothing of the texts.
 """
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from aggregates.judging import outcome as rules
 from aggregates.judging.boundary import BoundaryModel, OpenArc, boundary_signals, cannot_shift, topic_shift
 from aggregates.judging.outcome import SHIPPED_OUTCOME, SPEAKS_AGAINST, SPEAKS_FOR, OutcomeModel, judge_outcome
 from aggregates.judging.prompt import judge_prompt
@@ -30,27 +31,9 @@ JUDGED_PER_EXPERT = 1.4
 """How many boundaries are judged on unseen developers for each that the experts see.
 
 About there F1 is best. Where exactly is chance, of so few."""
-GOES_ON: frozenset[str] = frozenset(
-    {
-        "says what is wrong",
-        "goes back",
-        "points back at once",
-        "adds to what is there",
-        "speaks of the agent's work",
-        "changes the same files",
-        "the last prompt described a finding",
-        "a short order after a review",
-        "the answer before asks something",
-        "the answer before broke off",
-        "hardly an answer before",
-        "the work before was interrupted",
-    }
-)
-"""Signals that speak for the topic before; every other speaks for another.
-
-What so few sessions say against that is chance: such a signal is left out."""
-EITHER: frozenset[str] = frozenset({"is a command", "the turn before was a command"})
-"""Signals that may speak for either."""
+_BY_HAND = tomllib.loads(Path(__file__).with_name("by_hand.toml").read_text(encoding="utf-8"))
+GOES_ON, EITHER = frozenset(_BY_HAND["goes_on"]), frozenset(_BY_HAND["either"])
+PRIOR: Mapping[str, float] = _BY_HAND["evidence"]
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
 
 Row = regression.Row  # the active signals of one turn
@@ -142,37 +125,9 @@ def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> regression.Fit:
         rows = [tuple(place for place in row if place not in wrong) for row in rows]
 
 
-# The outcome judge. Each piece of evidence begins with a weight that was set by hand. The labelled goal arcs move it,
+# The outcome judge. Each piece of evidence begins with the weight in by_hand.toml. The labelled goal arcs move it,
 # as far as they can tell and never past 0: where no session shows a piece, what was set stands.
 
-PRIOR: Mapping[str, float] = {
-    rules.ACCEPTED: 1.2,
-    rules.CHECKED: 1.2,
-    rules.COMMITTED: 1.6,
-    rules.SHIPPED: 1.0,
-    rules.MOVED_ON: 1.5,
-    rules.UNCHALLENGED: 0.8,
-    rules.CHANGED: 0.6,
-    rules.REPORTED: 0.4,
-    rules.ENDED_ON_ERROR: -6.0,
-    rules.CANCELLED_LOOPING: -6.0,
-    rules.INTERRUPTED_LAST: -3.0,
-    rules.CHECK_FAILS: -3.0,
-    rules.REVERTED: -5.0,
-    rules.REFUSED: -4.5,
-    rules.UNANSWERED: -4.5,
-    rules.LAST_UNANSWERED: -2.5,
-    rules.NO_CHANGE: -1.0,
-    rules.STATED_FAILURE: -6.0,
-    rules.OPEN_FAILURE: -1.2,
-    rules.WAITS: -1.0,
-    rules.BROKE_OFF: -1.5,
-    rules.STILL_FAILING: -1.5,
-    rules.TAKEN_OVER: -1.5,
-    rules.CORRECTED: -2.5,
-    rules.NOT_WORKING: -3.0,
-}
-"""Logits, set by hand."""
 BIAS, SILENCE = 2.0, -0.3  # the same of an arc without evidence, and of one that nothing follows
 _PIECES = (*SPEAKS_FOR, *SPEAKS_AGAINST)
 
