@@ -177,34 +177,7 @@ def test_a_gap_tells_its_chance() -> None:
 CLOSED_US = HOUR
 
 
-@table(
-    ("before", "after", "merges"),
-    {
-        "an arc after the session's end goes on": ({}, {}, True),
-        "an arc after a clear goes on": ({"closed_by": "clear"}, {}, True),
-        "an arc of the same agent session goes on": ({"closed_by": "clear"}, {"session": "session"}, True),
-        "never after a topic shift": ({"closed_by": "topic"}, {}, False),
-        "never after a commit": ({"closed_by": "commit"}, {}, False),
-        "never after a split that a person said": ({"closed_by": "person"}, {}, False),
-        "never where nothing was said to close it": ({"closed_by": "start"}, {}, False),
-        "never after a silence alone": ({"closed_by": None, "closed_us": None}, {}, False),
-        "never where nobody knows when it closed": ({"closed_us": None}, {}, False),
-        "at the very close it goes on": ({}, {"started_us": CLOSED_US}, True),
-        "before the close it does not": ({}, {"started_us": CLOSED_US - 1}, False),
-        "ten minutes after the close it goes on": ({}, {"started_us": CLOSED_US + 10 * MINUTE}, True),
-        "over ten minutes after it does not": ({}, {"started_us": CLOSED_US + 10 * MINUTE + 1}, False),
-        "never in another directory": ({}, {"cwd": 8}, False),
-        "never where the later directory is unknown": ({}, {"cwd": None}, False),
-        "never where the earlier directory is unknown": ({"cwd": None}, {}, False),
-        "two unknown directories are not the same": ({"cwd": None}, {"cwd": None}, False),
-        "half of the files are enough": ({}, {"touched": (2, 3)}, True),
-        "a third of the files is not": ({"touched": (1, 2, 3)}, {"touched": (3, 4, 5)}, False),
-        "never without files before": ({"touched": ()}, {}, False),
-        "never without files after": ({}, {"touched": ()}, False),
-        "a person joins across anything": ({"closed_by": "topic", "cwd": None}, {"said": False}, True),
-        "a person parts what would be one": ({}, {"said": True}, False),
-    },
-)
+@beside()
 def test_a_clear_or_an_end_is_bridged_by_time_place_and_files(
     before: dict[str, Any], after: dict[str, Any], merges: bool
 ) -> None:
@@ -227,62 +200,17 @@ def test_the_files_of_all_merged_arcs_count_and_the_time_of_the_last_one() -> No
 # --- what takes back or repeats earlier, completed work -------------------------------------------------------
 
 
-ENDED_US = 30 * DAY
+ENDED_US = 0
 EARLIER = ReworkView(
     uuid(1), "session", ENDED_US - 1, ENDED_US, True, (1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4), False, False
 )
 AGAIN = replace(EARLIER, sub_session_id=uuid(9), started_us=ENDED_US + DAY, ended_us=ENDED_US + 2 * DAY)
 """The same goal on the same files, a day later."""
-OTHER_GOAL: dict[str, Any] = {"goal_tokens": (11, 12, 13)}
+REVERT = {"goal_tokens": (11, 12, 13), "changed_files": (), "agent_session_id": "another"}
+"""Of another goal, and it changes nothing itself."""
 
 
-def corrects(*files: int) -> dict[str, Any]:
-    return OTHER_GOAL | {"corrects": True, "changed_files": files}
-
-
-def reverts(*touched: int, session: str = "another", **fields: Any) -> dict[str, Any]:
-    told = {"reverts": True, "changed_files": (), "touched_files": touched, "agent_session_id": session}
-    return OTHER_GOAL | told | fields
-
-
-PARTS = {"changed_parts": ((1,), (2,))}
-
-
-@table(
-    ("before", "after", "reason"),
-    {
-        "started before the earlier one ended": ({}, {"started_us": ENDED_US - 1}, None),
-        "started as the earlier one ended": ({}, {"started_us": ENDED_US}, "repeats"),
-        "started seven days after the end": ({}, {"started_us": ENDED_US + 7 * DAY}, "repeats"),
-        "started over seven days after the end": ({}, {"started_us": ENDED_US + 7 * DAY + 1}, None),
-        "only completed work is reworked": ({"goal_complete": False}, {}, None),
-        "the same words": ({}, {}, "repeats"),
-        "three of five words": ({}, {"goal_tokens": (1, 2, 3, 5)}, "repeats"),
-        "three of seven words": ({}, {"goal_tokens": (2, 3, 4, 5, 6, 7)}, None),
-        "four of seven words": ({}, {"goal_tokens": (1, 2, 3, 4, 5, 6, 7)}, None),
-        "no words": ({}, {"goal_tokens": ()}, None),
-        "another goal": ({}, OTHER_GOAL, None),
-        "half of the earlier files": ({}, {"changed_files": (3, 4, 5, 6, 7)}, "repeats"),
-        "a third of the earlier, half of the later": ({"changed_files": (1, 2, 3)}, {"changed_files": (3, 4)}, None),
-        "the one earlier file among four": ({"changed_files": (1,)}, {}, "repeats"),
-        "no file": ({"changed_files": (1, 2)}, {"changed_files": (3, 4)}, None),
-        "the earlier one changed nothing": ({"changed_files": ()}, {}, None),
-        "neither changed anything": ({"changed_files": ()}, {"changed_files": ()}, None),
-        "the later one changed nothing": ({}, {"changed_files": ()}, None),
-        "a correction is named before a repetition": ({}, {"corrects": True}, "corrects"),
-        "a correction of half of the earlier files": ({}, corrects(1, 2), "corrects"),
-        "a correction of a quarter of the earlier files": ({}, corrects(1), None),
-        "half of what a revert names was changed there": (PARTS, reverts(1, 2, reverted=((1,), (9,))), "reverts"),
-        "or half of what was changed there": (PARTS, reverts(1, 2, reverted=((1,), (8,), (9,))), "reverts"),
-        "nothing of what a revert names": (PARTS, reverts(1, 2, 3, 4, reverted=((8,), (9,))), None),
-        "the one file that a revert touched": ({}, reverts(1), "reverts"),
-        "half of the touched files": ({}, reverts(4, 5), "reverts"),
-        "a third of the touched files": ({}, reverts(3, 5, 6), None),
-        "a third of the touched files, in the same session": ({}, reverts(3, 5, 6, session="session"), None),
-        "a revert without a file, in the same session": ({}, reverts(session="session"), "reverts"),
-        "a revert without a file, in another session": ({}, reverts(), None),
-    },
-)
+@beside()
 def test_rework_takes_back_or_repeats_completed_work(
     before: dict[str, Any], after: dict[str, Any], reason: ReworkReason | None
 ) -> None:
@@ -290,7 +218,7 @@ def test_rework_takes_back_or_repeats_completed_work(
 
     A correction and a revert ask for no like goal, and a revert counts what it touched, changed or not.
     """
-    earlier, later = replace(EARLIER, **before), replace(AGAIN, **after)
+    earlier, later = replace(EARLIER, **before), replace(AGAIN, **((REVERT if "reverts" in after else {}) | after))
     found = rework_of(later, [earlier])
     assert (found and why_rework(later, earlier)) == reason
 
