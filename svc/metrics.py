@@ -211,7 +211,7 @@ class Instruments(Collector):
         )
 
     def _on_disk(self, writable: bool, by_kind: bool) -> dict[str, Any]:
-        context, projector, keys = self._context, self._projector, self._context.vault.keys
+        context, projector, keys = self._context, self._projector, self._context.store.vault.keys
         with projector.readers.reading() as db:
             (failed,) = db.execute("SELECT count(*) FROM failed").fetchone()
         events = _counted(self._var, context.store) if by_kind else None

@@ -34,7 +34,6 @@ from svc.jobs import catalog, nodes, notices, oidc, questions, reports
 from svc.llm import client
 from svc.log import codec, folder, journal, opening
 from svc.log.store import READS, EventStore
-from svc.log.vault import Vault
 from svc.logs import count_errors
 from svc.maintenance import backup, texts, verify
 from svc.metrics import Instruments, Metrics, developers_shown
@@ -57,11 +56,11 @@ class RunningService(ports.Service):
 
     following: nodes.Following | None = None  # where other nodes write the same log
 
-    def __init__(self, settings: Settings, store: EventStore, vault: Vault, clock: Clock, *, lasting: bool) -> None:
+    def __init__(self, settings: Settings, store: EventStore, clock: Clock, *, lasting: bool) -> None:
         """`lasting`: it is to run for long, so people may sign in."""
         var = settings.var_path
         self.settings = public_settings(settings, folder.internal_secret(var))
-        self.store, self.vault, self.now_us = store, vault, clock.now_us
+        self.store, self.now_us = store, clock.now_us
         self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
         self.peer_ranges, self.uses = PeerRanges(), Uses()
         self.operator_links, self.operator_browsers = Passes(OPERATOR_LINK_SECONDS), Passes(OPERATOR_HOURS * 3_600)
@@ -73,11 +72,11 @@ class RunningService(ports.Service):
         self.journal = journal.Journal(store)
         self.administration = Administration(store, self.journal, clock)
         self.directory = self.administration.directory
-        context = ActorContext(store, self.journal, vault, clock, self.directory.redaction_of, self.budgets)
+        context = ActorContext(store, self.journal, clock, self.directory.redaction_of, self.budgets)
         self.actors = Actors(context)
         # What is made from it.
         path = views.serving_file(var, store)
-        self.projector = projector.Projector(path, self.journal, store, vault.known_digester, self._charge)
+        self.projector = projector.Projector(path, self.journal, store, self._charge)
         self.rebuilding = replay.Rebuilding(settings.place, self.projector, self.journal)
         self.projector.damaged = self.rebuilding.mend
         self.moved, self.stop_following = self.projector.moved, self.projector.stop_following
@@ -100,7 +99,7 @@ class RunningService(ports.Service):
         self.judge_questions, self.judge_answers = reviews.questions, reviews.take
         self.narrates, self.narrate = self.gateway.may_ask, self.narratives.narrate
         # Longer work.
-        deleter = texts.TextDeleter(store, vault, self.journal, self.projector, clock)
+        deleter = texts.TextDeleter(store, self.journal, self.projector, clock)
         self.forgetting = texts.Forgetting(deleter, self.administration, self.rebuilding)
         self.retention = texts.Retention(deleter, self.directory)
         self.backfilling = reports.Backfills(store, self.journal, self.rebuilding)
@@ -124,7 +123,7 @@ class RunningService(ports.Service):
         self.budgets.use(DERIVING, *cost, self.now_us())
 
     def digester(self, scope: Scope) -> Digester:
-        return usable_digester(self.vault, scope.developer_id)
+        return usable_digester(self.store.vault, scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
         if self.actors.several:  # what others write is shown soon
@@ -251,7 +250,7 @@ class RunningService(ports.Service):
             log.error(what, position=error.position, reason=str(error))
 
         found = {at: each.event for at, each in self.store.read_whole(positions, heard=heard).items()}
-        known = self.vault.known_digester
+        known = self.store.vault.known_digester
         return {at: reread(it, known(it.developer_id)) if is_older(it) else it for at, it in found.items()}
 
 
@@ -277,12 +276,11 @@ async def open_service(
     settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
     """The running service over a folder that this process holds, without any listener, until the block ends."""
-    store, vault = opening.open_log(settings.place)
-    with closing(store):
-        verify.settle(vault.keys, store)
+    with closing(opening.open_log(settings.place)) as store:
+        verify.settle(store)
         if lasting:
-            verify.tell(verify.lost_keys(vault.keys, store))
-        with closing(RunningService(settings, store, vault, clock or Clock(), lasting=lasting)) as service:
+            verify.tell(verify.lost_keys(store))
+        with closing(RunningService(settings, store, clock or Clock(), lasting=lasting)) as service:
             lanes = lanes_of(service, settings, lasting=lasting, reporting=reporting)
             async with trio.open_nursery() as nursery:
                 for task in tasks_of(service):
@@ -308,7 +306,7 @@ def lanes_of(service: RunningService, settings: Settings, *, lasting: bool, repo
         jobs |= {"reports": service.reports.run, "schedules": reports.ReportSchedules(service).run}
     if lasting:
         count = service.instruments.metrics.asked
-        judging = questions.LlmJudge(service, service.vault, service.journal, service.gateway, count)
+        judging = questions.LlmJudge(service, service.store.vault, service.journal, service.gateway, count)
         jobs |= {"retention": service.retention.run, "judging": judging.run}
         if senders := notices.senders_of(settings):
             jobs["notices"] = notices.ReportNotices(service, senders, settings.dashboard_url).run

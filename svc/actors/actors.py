@@ -163,7 +163,6 @@ class Clock:
 class ActorContext(NamedTuple):
     store: EventStore
     journal: Journal
-    vault: Vault
     clock: Clock
     redaction: Callable[[UUID], bool]  # whether an organization has secrets taken out of its texts
     budgets: Budgets
@@ -259,7 +258,7 @@ class DeveloperActor:
             request.settle(decision.reply)
 
     async def _decide(self, request: Request) -> Decision | None:
-        command, vault = request.command, self._context.vault
+        command, vault = request.command, self._context.store.vault
         # To forget somebody is the way out where no backup has their key.
         digester_of = vault.known_digester if isinstance(command, ForgetOrdered) else partial(usable_digester, vault)
         context = Context(

@@ -48,9 +48,8 @@ def replay(settings: Settings, as_json: bool, only_check: bool, without_keys: bo
             raise SystemExit(1)
         return
     if not without_keys and holds_data(settings.place):
-        store, vault = open_log(settings.place)
-        with contextlib.closing(store):
-            lost = lost_keys(vault.keys, store)
+        with contextlib.closing(open_log(settings.place)) as store:
+            lost = lost_keys(store)
         if lost:
             more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
             raise click.ClickException(
@@ -97,7 +96,7 @@ async def _check(place: Place, progress: "Progress") -> Found:
     from svc.views.views import current_file, snapshot
 
     if holds_data(place):
-        open_log(place)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
+        open_log(place).close()  # one that cannot be opened says so here, and not as two builds that stopped
     path = current_file(place.var)
     if path is None:
         raise NotReached(f"{place.var} holds no tables to check; start the server once, or run `svc replay`")

@@ -274,7 +274,7 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore",
     from svc.log.opening import open_log
 
     _check_data(settings)
-    with contextlib.closing(open_log(settings.place)[0]) as store:
+    with contextlib.closing(open_log(settings.place)) as store:
         directory = load_directory(store)
         names = {str(each.id): each.display_name for each in directory.all(Developer)}
         found = chosen("developer", names, developer)

@@ -49,7 +49,7 @@ class Following:
 
     def __post_init__(self) -> None:
         self._file = self.var / FORGOTTEN_FILE
-        self._store, self._journal, self._vault = self.context.store, self.context.journal, self.context.vault
+        self._store, self._journal = self.context.store, self.context.journal
         self._position = self._store.head()
         self._reached_at = -math.inf
         self.forgotten_here: set[int] = set()  # positions of orders that this node itself has carried out
@@ -99,7 +99,7 @@ class Following:
         if any(each.position not in self.forgotten_here for each in found):
             for each in found:
                 assert isinstance(each.event, DeveloperForgotten)
-                self._vault.let_go(each.event.developer_id)
+                self._store.vault.let_go(each.event.developer_id)
             await self._rebuilding.anew()
         self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
 

@@ -81,7 +81,7 @@ class Codec(Mapper[UUID]):
         upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS,
     ) -> None:
         super().__init__(Msgpack())
-        self._vault = vault
+        self.vault = vault
         self._upcasts = upcasts
         self._kinds = {topic: _kind(topic, cls) for topic, cls in topics.items()}
 
@@ -95,7 +95,7 @@ class Codec(Mapper[UUID]):
             texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
             for name, text in texts.items():
                 if text is not None:
-                    sealed[name] = self._vault.seal(event.developer_id, text)
+                    sealed[name] = self.vault.seal(event.developer_id, text)
             event = replace(event, **dict.fromkeys(texts, _NO_WORDS))
         try:
             fact = self.transcoder.encode((event, _digests(sealed)))
@@ -135,7 +135,7 @@ class Codec(Mapper[UUID]):
         there = {name: sealed[name] for name in names if name in sealed}
         if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
             raise VaultError(_DOES_NOT_FIT)
-        return {name: Words(self._vault.open(there[name]) if name in there else None) for name in names}
+        return {name: Words(self.vault.open(there[name]) if name in there else None) for name in names}
 
     def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
         """The state without its texts except those kept; None where nothing changes. Raises CorruptEvent."""

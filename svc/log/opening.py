@@ -35,12 +35,11 @@ _NONCE_BYTES = 12
 _MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
 
 
-def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
+def open_log(at: Place | Path) -> EventStore:
     """Open the log of a folder, or of its store, and make it where there is none. Raises `StoreUnavailable`."""
     place = at if isinstance(at, Place) else Place(at)
     if place.store is None:
-        vault = Vault(FileKeys(place.var / KEYS_FOLDER))
-        return open_sqlite_store(place.var / EVENTS_FILE, Codec(vault)), vault
+        return open_sqlite_store(place.var / EVENTS_FILE, Codec(Vault(FileKeys(place.var / KEYS_FOLDER))))
     open_recorder = _driver()
     if place.master_key_file is None:
         raise StoreUnavailable("a store that nodes share needs a master key: name its file by SVC_MASTER_KEY_FILE")
@@ -53,8 +52,7 @@ def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
     except BaseException:
         recorder.close()
         raise
-    vault = Vault(keys)
-    return EventStore(recorder, Codec(vault)), vault
+    return EventStore(recorder, Codec(Vault(keys)))
 
 
 def holds_data(place: Place) -> bool:

@@ -172,7 +172,7 @@ class EventStore:
     """The log. Any call may raise StoreUnavailable, any read CorruptEvent; for any thread."""
 
     def __init__(self, recorder: LogRecorder, codec: Codec) -> None:
-        self.recorder, self._codec = recorder, codec
+        self.recorder, self._codec, self.vault = recorder, codec, codec.vault
         self.shared = recorder if recorder.is_shared else None
 
     def encode(self, events: Sequence[NewEvent]) -> Group:

@@ -36,7 +36,6 @@ from svc.actors.actors import Clock, recur
 from svc.actors.administration import Administration
 from svc.log.journal import Journal
 from svc.log.store import EventStore, Piece
-from svc.log.vault import Vault
 from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -58,9 +57,8 @@ TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "
 class TextDeleter:
     """Deletes texts of a running service, once what was read from them is kept. Each step may be begun again."""
 
-    def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
-        self.store, self.vault, self.journal = store, vault, journal
-        self.projector, self.clock = projector, clock
+    def __init__(self, store: EventStore, journal: Journal, projector: Projector, clock: Clock) -> None:
+        self.store, self.journal, self.projector, self.clock = store, journal, projector, clock
 
     async def seal_readings(self, positions: Iterable[int]) -> None:
         """Append what was read from the texts at these positions, where nobody has yet."""
@@ -71,7 +69,7 @@ class TextDeleter:
 
         def sealed() -> list[NewEvent]:
             with self.projector.readers.reading() as views:
-                return _sealing_events(self.store, self.vault, views, wanted, self.clock.now_us())
+                return _sealing_events(self.store, views, wanted, self.clock.now_us())
 
         for event in await aside(sealed):
             await self.journal.append([event])
@@ -105,7 +103,7 @@ async def aside(work: Callable[[], T]) -> T:
 
 
 def _sealing_events(
-    store: EventStore, vault: Vault, views: sqlite3.Connection, positions: Iterable[int], now_us: int
+    store: EventStore, views: sqlite3.Connection, positions: Iterable[int], now_us: int
 ) -> list[NewEvent]:
     """What must be appended before the texts at these positions may go. `views` hold these positions already."""
     alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -125,7 +123,7 @@ def _sealing_events(
     for fact in facts:
         event = fact.event
         if isinstance(event, read_from) and readings_of_log(store).standing(event.scope, fact.position) is None:
-            shown = retained.retain(fact.position, event, vault.known_digester(event.developer_id))
+            shown = retained.retain(fact.position, event, store.vault.known_digester(event.developer_id))
             together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
             if shown is not None or any(together.values()):
                 standing = msgspec.structs.replace(shown or retained.RetainedReading(fact.position), **together)
@@ -209,7 +207,7 @@ class Forgetting:
         def destroyed(sealed_up_to: int) -> bool:
             if any(_of(piece, developer_id) for piece in store.pieces(sealed_up_to, store.head())):
                 return False
-            self._texts.vault.destroy(developer_id)
+            store.vault.destroy(developer_id)
             return True
 
         position = 0

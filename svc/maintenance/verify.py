@@ -36,7 +36,7 @@ from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import FileKeys, Keys, Vault
+from svc.log.vault import FileKeys
 from svc.process import Place
 from svc.views.replay import Progress, digests, fill, nameless
 from svc.views.views import belongs_to_log, current_file, open_reader, snapshot
@@ -68,27 +68,28 @@ class LostKey(NamedTuple):
         return f"{self.name} ({self.developer_id})" if self.name else str(self.developer_id)
 
 
-def lost_keys(keys: Keys, store: EventStore) -> list[LostKey]:
+def lost_keys(store: EventStore) -> list[LostKey]:
     """Developers whose key was made and is gone; changes nothing."""
-    made = keys.listed()
-    missing = (_developers(store, SessionClaimed) if made is None else made) - keys.there()
+    made = store.vault.keys.listed()
+    missing = (_developers(store, SessionClaimed) if made is None else made) - store.vault.keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
         missing -= forgotten(store)
-    return _keys_of(keys, store, missing)
+    return _keys_of(store, missing)
 
 
-def _keys_of(keys: Keys, store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
+def _keys_of(store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
     """Where keys belong, with the names of their developers; blank where the log is damaged there."""
     try:
         developers = load_directory(store).all(Developer) if developer_ids else ()
     except CorruptEvent:
         developers = ()
     names = {each.id: each.display_name for each in developers}
-    return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(developer_ids)]
+    return [LostKey(each, names.get(each, ""), store.vault.keys.path_of(each)) for each in sorted(developer_ids)]
 
 
-def settle(keys: Keys, store: EventStore) -> None:
+def settle(store: EventStore) -> None:
     """Bring the list of key files up to them, or make it from the log."""
+    keys = store.vault.keys
     if isinstance(keys, FileKeys):
         listed, there = keys.listed(), keys.there()
         made = _developers(store, SessionClaimed) - forgotten(store) if listed is None else listed
@@ -137,14 +138,11 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 async def verify(place: Place, heard: Progress) -> Verified:
     """Check everything. Raises `StoreUnavailable` where the log cannot be opened."""
     var = place.var
-    store, vault = open_log(place)
-    try:
+    with closing(open_log(place)) as store:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
-        of_keys = await trio.to_thread.run_sync(_keys, store, vault)
-        in_views, position = await _views(place, store, vault, heard)
+        of_keys = await trio.to_thread.run_sync(_keys, store)
+        in_views, position = await _views(place, store, heard)
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
-    finally:
-        store.close()
     if found or of_keys:  # then a replay rightly gives something else
         do = _LOG_FIRST if found else _KEYS_FIRST
         in_views = [msgspec.structs.replace(each, do=do) for each in in_views]
@@ -203,12 +201,12 @@ def _flaws_beside(var: Path, store: EventStore) -> Iterator[tuple[str, str]]:
         yield EVENTS_FILE, str(error)
 
 
-def _keys(store: EventStore, vault: Vault) -> list[Finding]:
-    lost = lost_keys(vault.keys, store)
+def _keys(store: EventStore) -> list[Finding]:
+    lost, vault = lost_keys(store), store.vault
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
     have = vault.keys.there()
-    for key in (*lost, *_keys_of(vault.keys, store, closed.keys() - {each.developer_id for each in lost})):
+    for key in (*lost, *_keys_of(store, closed.keys() - {each.developer_id for each in lost})):
         there, count = key.developer_id in have, closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
@@ -217,7 +215,7 @@ def _keys(store: EventStore, vault: Vault) -> list[Finding]:
     return findings
 
 
-async def _views(place: Place, store: EventStore, vault: Vault, heard: Progress) -> tuple[list[Finding], int]:
+async def _views(place: Place, store: EventStore, heard: Progress) -> tuple[list[Finding], int]:
     path = current_file(place.var)
     if path is None:
         return [], 0
@@ -227,7 +225,7 @@ async def _views(place: Place, store: EventStore, vault: Vault, heard: Progress)
             mark = bookmark(live)
             if not belongs_to_log(mark, store):
                 return [*findings, Finding("views", path.name, "was built from another log", _REBUILD)], 0
-            replay = partial(fill, again, store, vault.known_digester, heard, up_to=mark.position)
+            replay = partial(fill, again, store, heard, up_to=mark.position)
             try:
                 await trio.to_thread.run_sync(partial(replay, give_way=trio.from_thread.check_cancelled))
             except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:

@@ -17,7 +17,6 @@ from aggregates.event import NewEvent, Scope
 from aggregates.ids import clock_stream
 from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
-from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
 from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
@@ -72,9 +71,9 @@ class Pace:
 
 
 class ViewsWriter:
-    def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
+    def __init__(self, path: Path, store: EventStore, give_way: GiveWay | None = None) -> None:
         self._db, self._give_way = open_writer(path), give_way
-        self._facts = (self._db, store, digesters)
+        self._facts = (self._db, store)
         self._thread_limit = trio.CapacityLimiter(1)
 
     async def step(self) -> Stepped:
@@ -158,12 +157,11 @@ class Projector:
         path: Path,
         journal: Journal,
         store: EventStore,
-        digesters: Digesters,
         charge: Callable[[Cost], None] = lambda _cost: None,
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
         self._journal, self._store, self._charge = journal, store, charge
-        self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace_for(self.gives_way))
+        self._writer_of = partial(ViewsWriter, store=store, give_way=pace_for(self.gives_way))
         self.waiting = 0  # readers that wait for a position
         self._wanted = trio.Event()
         self._advanced = trio.Event()

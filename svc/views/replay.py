@@ -14,7 +14,6 @@ import trio
 
 from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
-from projections.facts.rows import Digesters
 from projections.reader import declared
 from svc.log.journal import Journal
 from svc.log.opening import open_log
@@ -60,9 +59,8 @@ async def digests_of_child(var: Path, *, batch_events: int, up_to: int, hash_see
 def built_digests(
     place: Place, progress: Progress, *, batch_events: int, up_to: int, give_way: GiveWay | None = None
 ) -> dict[str, str]:
-    store, vault = open_log(place)
-    with closing(store), nameless(place.var) as db:
-        fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
+    with closing(open_log(place)) as store, nameless(place.var) as db:
+        fill(db, store, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
         return digests(db)
 
 
@@ -75,9 +73,8 @@ async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, g
             give_way()
 
     def work() -> None:
-        store, vault = open_log(at)
-        with closing(store), taking_readings(path, store):
-            build(path, store, vault.known_digester, progress, give_way=give_way_or_stop)
+        with closing(open_log(at)) as store, taking_readings(path, store):
+            build(path, store, progress, give_way=give_way_or_stop)
 
     await trio.to_thread.run_sync(work)
 
@@ -85,7 +82,6 @@ async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, g
 def build(
     path: Path,
     store: EventStore,
-    digesters: Digesters,
     progress: Progress,
     *,
     batch_events: int = LEAP_BATCH_EVENTS,
@@ -93,7 +89,7 @@ def build(
 ) -> None:
     remove(path)  # what is left of a build that was broken off may be torn
     with closing(_opened(path)) as db:
-        fill(db, store, digesters, progress, batch_events=batch_events, give_way=give_way)
+        fill(db, store, progress, batch_events=batch_events, give_way=give_way)
         db.execute("PRAGMA journal_mode=WAL")
 
 
@@ -118,7 +114,6 @@ def _opened(path: Path) -> sqlite3.Connection:
 def fill(
     db: sqlite3.Connection,
     store: EventStore,
-    digesters: Digesters,
     progress: Progress,
     *,
     batch_events: int = LEAP_BATCH_EVENTS,
@@ -130,7 +125,7 @@ def fill(
     progress(position, end)
     while before < position < end:
         before, wanted = position, min(LEAP_EVENTS, end - position)
-        position = leap(db, store, digesters, wanted, lambda done: progress(done, end), give_way, batch_events)
+        position = leap(db, store, wanted, lambda done: progress(done, end), give_way, batch_events)
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:

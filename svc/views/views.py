@@ -30,7 +30,7 @@ from aggregates.telemetry.export import reread
 from projections.apply import Bookmark, apply, atomic, bookmark, derive_later, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay, reading_in
-from projections.facts.rows import Digesters, Touched
+from projections.facts.rows import Touched
 from projections.reader import SCHEMA_VERSION, create_tables, is_passing
 from svc.log.codec import CorruptEvent
 from svc.log.store import EventStore, StoreUnavailable
@@ -217,7 +217,6 @@ class Stepped(NamedTuple):
 def step(
     db: sqlite3.Connection,
     store: EventStore,
-    digesters: Digesters,
     limit_events: int,
     give_way: GiveWay | None = None,
     later: Touched | None = None,
@@ -230,11 +229,11 @@ def step(
     db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
     after = bookmark(db).position
     try:
-        facts = _read_facts(store, digesters, after, limit_events, give_way)
+        facts = _read_facts(store, after, limit_events, give_way)
     except CorruptEvent:
         # One event at a time up to the corrupt one: the others count.
         try:
-            facts = _read_facts(store, digesters, after, limit_events=1)
+            facts = _read_facts(store, after, limit_events=1)
         except CorruptEvent as error:
             position = error.position or after + 1
             log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
@@ -253,7 +252,7 @@ def step(
             took_seconds[scope.developer_id] += time.thread_time() - began
 
     position = facts[-1].position
-    known = (store.fingerprint(position), digesters, partial(_fetched, store, digesters, give_way))
+    known = (store.fingerprint(position), store.vault.known_digester, partial(_fetched, store, give_way))
     changed = apply(db, facts, *known, after=after, give_way=give_way, meter=metered, later=later)
     written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
     beyond = {each: seconds - USUAL_EVENT_SECONDS * written[each] for each, seconds in took_seconds.items()}
@@ -263,7 +262,6 @@ def step(
 def leap(
     db: sqlite3.Connection,
     store: EventStore,
-    digesters: Digesters,
     limit_events: int,
     heard: Callable[[int], None],
     give_way: GiveWay | None = None,
@@ -276,9 +274,9 @@ def leap(
         with atomic(db):
             while before < position < end:
                 before, wanted = position, min(batch_events, end - position)
-                position = step(db, store, digesters, wanted, give_way, touched).position
+                position = step(db, store, wanted, give_way, touched).position
                 heard(position)
-            derive_later(db, touched, digesters, partial(_fetched, store, digesters, give_way))
+            derive_later(db, touched, store.vault.known_digester, partial(_fetched, store, give_way))
     except sqlite3.OperationalError:
         if give_way is not None:
             give_way()  # what it raises within a statement, SQLite only tells as interrupted
@@ -286,19 +284,17 @@ def leap(
     return position
 
 
-def _fetched(
-    store: EventStore, digesters: Digesters, give_way: GiveWay | None, positions: Iterable[int]
-) -> Mapping[int, Event]:
+def _fetched(store: EventStore, give_way: GiveWay | None, positions: Iterable[int]) -> Mapping[int, Event]:
     """Events whose words the derivation needs again; a corrupt one is missing."""
     try:
         found = store.read_whole(positions, open_words=_READ)
-        return {fact.position: fact.event for fact in _as_read(store, digesters, found.values(), give_way)}
+        return {fact.position: fact.event for fact in _as_read(store, found.values(), give_way)}
     except StoreUnavailable as error:
         raise TextsUnavailable(str(error)) from error
 
 
 def _read_facts(
-    store: EventStore, digesters: Digesters, after: int, limit_events: int, give_way: GiveWay | None = None
+    store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
 ) -> Sequence[RecordedEvent]:
     facts: list[RecordedEvent] = []
     for _ in range(READ_PIECES):
@@ -307,22 +303,21 @@ def _read_facts(
         piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
         if not piece:
             break
-        facts += _as_read(store, digesters, piece, give_way)
+        facts += _as_read(store, piece, give_way)
         if give_way is not None:
             give_way()
     return facts
 
 
-def _as_read(
-    store: EventStore, digesters: Digesters, facts: Iterable[RecordedEvent], give_way: GiveWay | None
-) -> Iterator[RecordedEvent]:
+def _as_read(store: EventStore, facts: Iterable[RecordedEvent], give_way: GiveWay | None) -> Iterator[RecordedEvent]:
     """With what is retained of deleted texts, and telemetry of an older decoder as today's reads it."""
     found = [*map(readings_of_log(store).recalled, facts)]
     older = [fact.position for fact in found if is_older(fact.event)]
+    digester_of = store.vault.known_digester
     whole = store.read_whole(older) if older else {}  # a damaged export leaves the old reading
     for fact in found:
         if fact.position in whole and is_older(event := whole[fact.position].event):
-            fact = replace(fact, event=reread(event, digesters(event.developer_id), give_way or without_rest))
+            fact = replace(fact, event=reread(event, digester_of(event.developer_id), give_way or without_rest))
         yield fact
 
 

@@ -53,8 +53,7 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
     """Set up a folder, and append about so many events to its log; the owner's key."""
     made = THIS_TREE.set_up(var)
     scope = Scope(UUID(made.organization_id), UUID(made.developer_id))
-    store, vault = open_log(var)
-    with closing(store):
+    with closing(open_log(var)) as store:
         streams, staged, turns = Streams(store), list[NewEvent](), events // TURN_EVENTS
         for turn in track(range(turns), f"writing {events:,} events", transient=True):
             session = mix.session(turn)
@@ -62,8 +61,10 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
             other = uuid5(_NAMESPACE, f"dev {session % mix.developers}")
             whose = scope if mine else Scope(scope.organization_id, other)
             at_us = end_us - (turns - turn) * mix.turn_us
-            for sent_us, command in _turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us):
-                context = Context(min(sent_us, end_us), vault.digester(command.developer_id), redaction=True)
+            for sent_us, command in _turn(
+                turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, store.vault, at_us
+            ):
+                context = Context(min(sent_us, end_us), store.vault.digester(command.developer_id), redaction=True)
                 decision = decide(command, streams.states(touched_streams(command)), context)
                 staged += streams.stage(decision.events)
             if len(staged) >= COMMIT_EVENTS:

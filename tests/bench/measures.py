@@ -189,8 +189,7 @@ def replay(events: int) -> list[Result]:
 
 def _read(var: Path) -> tuple[int, float]:
     """How many events there are, and how many a second."""
-    store, _ = open_log(var)
-    with closing(store):
+    with closing(open_log(var)) as store:
         count = position = 0
         started = time.perf_counter()
         while found := store.read_after(position, LEAP_BATCH_EVENTS):

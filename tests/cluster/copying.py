@@ -19,7 +19,6 @@ from svc.log.folder import held
 from svc.log.opening import make_missing_master_key, open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
-from svc.log.vault import Vault
 from svc.maintenance.verify import forgotten, settle
 from svc.process import READ_BYTES_MAX, Place
 from svc.views.replay import Progress
@@ -36,11 +35,11 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 def copy_log(source: Place, target: Place, heard: Progress) -> Copied:
     """Copy all of a log. Raises `Mendable`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
-    with _opened(source) as (old, old_vault), _opened(target) as (new, new_vault):
+    with _opened(source) as old, _opened(target) as new:
         head, done = old.head(), new.head()
         if done > head or (done and old.fingerprint(done) != new.fingerprint(done)):
             raise Mendable(f"the target holds {done} events that are not the first of the source: name an empty one")
-        keys = _copy_keys((old, old_vault), (new, new_vault))
+        keys = _copy_keys(old, new)
         while rows := old.recorder.select_after(done, COPY_EVENTS, READ_BYTES_MAX):
             if [row.id for row in rows] != [*range(done + 1, done + len(rows) + 1)]:
                 raise Mendable(f"an event is missing in the source after position {done}; see `svc verify`")
@@ -53,31 +52,23 @@ def copy_log(source: Place, target: Place, heard: Progress) -> Copied:
                 "the copy is not the same as the source, where texts may have been deleted between two runs: "
                 "empty the target and copy again"
             )
-        settle(new_vault.keys, new)
+        settle(new)
         return Copied(events=events, position=done, keys=keys, sha256=digest)
 
 
-_Opened = tuple[EventStore, Vault]
-
-
 @contextmanager
-def _opened(place: Place) -> Iterator[_Opened]:
+def _opened(place: Place) -> Iterator[EventStore]:
     """A folder is held, so that nobody writes meanwhile; a store needs a folder for a moment only."""
     if place.store is None:
-        with held(place.var):
-            store, vault = open_log(place)
-            with closing(store):
-                yield store, vault
+        with held(place.var), closing(open_log(place)) as store:
+            yield store
         return
-    with TemporaryDirectory(prefix="svc-copy-") as name:
-        store, vault = open_log(place._replace(var=Path(name)))
-        with closing(store):
-            yield store, vault
+    with TemporaryDirectory(prefix="svc-copy-") as name, closing(open_log(place._replace(var=Path(name)))) as store:
+        yield store
 
 
-def _copy_keys(source: _Opened, target: _Opened) -> int:
-    old, old_vault = source
-    _, new_vault = target
+def _copy_keys(old: EventStore, new: EventStore) -> int:
+    old_vault, new_vault = old.vault, new.vault
     owners = old_vault.keys.there()
     for owner in sorted(owners):
         key = old_vault.keys.load(owner)

@@ -54,9 +54,9 @@ def test_a_log_is_not_copied_over_another(shared_store: str, tmp_path: Path) -> 
     source, target = Place(tmp_path / "var"), Place(tmp_path / "node", shared_store, master)
     for place, name in ((source, "a"), (target, "b")):
         place.var.mkdir(0o700, exist_ok=True)
-        with held(place.var), closing(open_log(place)[0]) as store:
+        with held(place.var), closing(open_log(place)) as store:
             store.append([new(name, event=prompt(name))])
     with pytest.raises(Mendable, match="not the first of the source"):
         copy_log(source, target, no_progress)
-    with closing(open_log(target)[0]) as store:
+    with closing(open_log(target)) as store:
         assert len(store.recorder.select_after(0, 9, READ_BYTES_MAX)) == 1

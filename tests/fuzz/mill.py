@@ -7,7 +7,7 @@ from random import Random
 from unittest.mock import patch
 from uuid import UUID, uuid5
 
-from aggregates.event import Event, NewEvent
+from aggregates.event import Digester, Event, NewEvent
 from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.reader import declared
 from svc.log.codec import Codec
@@ -27,13 +27,20 @@ READS = [line for _, line in lines_of(Path(__file__).with_name("reads.txt"))]
 OF_ONE = ("", "/prompts", "/explain")  # what is read of a sub-session
 
 
+class OneDigester(Vault):
+    """As the house has it."""
+
+    def known_digester(self, developer_id: UUID) -> Digester:
+        return DIGESTER
+
+
 class Mill(House):
     """A house with a real codec and a real store under it; Ana talks to it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.intake, self.api = Caller(build_intake(self), bearer()), Caller(build_api(self), bearer(ANA_KEY))
-        self._codec = Codec(Vault(MemoryKeys()))
+        self._codec = Codec(OneDigester(MemoryKeys()))
         self.admin = self.api.using(internal())
         self.empty()
 
@@ -51,7 +58,7 @@ class Mill(House):
         for event in events:
             self.events.append(event)
             self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
-            stepped = step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
+            stepped = step(self._views, self.store, 1_000)
             self._changed.update(dict.fromkeys(stepped.changed, len(self.events)))
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
@@ -97,7 +104,7 @@ MILL = Mill()
 def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """The tables, and what could not be read or derived."""
     with closing(empty_views()) as views:
-        fill(views, store, lambda _developer_id: DIGESTER, lambda _done, _of: None, batch_events=batch_events)
+        fill(views, store, lambda _done, _of: None, batch_events=batch_events)
         return digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
 
 

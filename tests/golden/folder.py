@@ -86,8 +86,7 @@ def topics_of(var: Path) -> dict[str, int]:
 
 def words_of(at: Place | Path, developers: Mapping[str, UUID]) -> dict[str, dict[str, Json]]:
     """Of each developer how many texts can be read and how many cannot, and a digest of all that can."""
-    store, _ = open_log(at)
-    with closing(store):
+    with closing(open_log(at)) as store:
         events = [each.event for each in store.read_after(0, limit_events=100_000, limit_bytes=2**40)]
     return {
         name: _told([text for event in events for text in _texts(event, developer_id)])
@@ -115,9 +114,8 @@ def _told(texts: Sequence[str | None]) -> dict[str, Json]:
 
 def rebuilt_tables(at: Place | Path, path: Path) -> dict[str, dict[str, Json]]:
     """The tables as the log gives them from its first event, as `svc replay` builds them."""
-    store, vault = open_log(at)
-    with closing(store):
-        build(path, store, vault.known_digester, lambda _done, _of: None)
+    with closing(open_log(at)) as store:
+        build(path, store, lambda _done, _of: None)
     with closing(sqlite3.connect(path)) as db:
         return {
             table: {"rows": db.execute(f"SELECT count(*) FROM {table}").fetchone()[0], "sha256": digest}

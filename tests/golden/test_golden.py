@@ -103,9 +103,9 @@ def test_words_open_but_those_of_the_forgotten(var: Path) -> None:
 
 def test_a_text_from_a_backup_opens_but_that_of_the_forgotten(var: Path) -> None:
     """These sealed texts were copied from the log before anything was taken from it."""
-    store, vault = open_log(var)
+    store = open_log(var)
     store.close()
-    opened = {name: vault.open(base64.b64decode(sealed)) for name, sealed in expected().sealed.items()}
+    opened = {name: store.vault.open(base64.b64decode(sealed)) for name, sealed in expected().sealed.items()}
     assert {name for name, text in opened.items() if text is None} == {FORGOTTEN}
 
 

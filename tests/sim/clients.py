@@ -240,7 +240,7 @@ class Faults:
         FATE.set(life.fate)
         path = new_file(life.var)
         try:
-            build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
+            build(path, life.store, lambda _done, _of: None)
             await life.service.projector.exchange(path)
         except Exception:
             # In a server it is a part of the life, and is cancelled before the log is closed.

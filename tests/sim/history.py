@@ -338,7 +338,7 @@ class History:
         FATE.set(life.fate)
         for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
             path = self.world.folder / f"replay-{number}.db"
-            build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
+            build(path, life.store, lambda _d, _o: None, batch_events=batch_events)
             with snapshot(path) as built:
                 same(f"tables of a replay by {batch_events}", digests(built), expected)
 

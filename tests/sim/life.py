@@ -21,7 +21,6 @@ from quart_trio import QuartTrio
 from svc.actors.actors import Clock
 from svc.jobs.nodes import Job
 from svc.log.store import EventStore
-from svc.log.vault import Vault
 from svc.service import RunningService, lanes_of, tasks_of
 from svc.serving import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
 from svc.settings import Settings
@@ -121,10 +120,9 @@ Side = Literal["intake", "api"]
 
 
 class Life:
-    def __init__(self, var: Path, store: EventStore, vault: Vault, clock: Clock, fate: Fate) -> None:
+    def __init__(self, var: Path, store: EventStore, clock: Clock, fate: Fate) -> None:
         self.var = var
         self.store = store
-        self.vault = vault
         self.fate = fate
         self.scope = trio.CancelScope()
         self.up = False  # whether connections are taken
@@ -139,7 +137,7 @@ class Life:
         FATE.set(self.fate)
         with closing(self.store), self.scope:
             settings = Settings(var=str(self.var), catalog_refresh=False, ingest_url="http://svc")
-            service = RunningService(settings, self.store, self.vault, self._clock, lasting=False)
+            service = RunningService(settings, self.store, self._clock, lasting=False)
             self.service = service
             with closing(service):
                 try:

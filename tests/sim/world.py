@@ -135,12 +135,12 @@ class World:
             fate.light(*self.next_fate)
             self.next_fate = None
         if self._shared is not None:
-            return Life(var, *self._opened(var, fate, self._shared), self.clock, fate)
+            return Life(var, self._opened(var, fate, self._shared), self.clock, fate)
         vault = Vault(FileKeys(var / "keys"), self.chance.randbytes)
         store = EventStore(fates.mortal(self.recorder(var), fate), Codec(vault))
-        return Life(var, store, vault, self.clock, fate)
+        return Life(var, store, self.clock, fate)
 
-    def _opened(self, var: Path, fate: Fate, shared: Shared) -> tuple[EventStore, Vault]:
+    def _opened(self, var: Path, fate: Fate, shared: Shared) -> EventStore:
         master = read_master_key(shared.master_key_file)
         opened = open_recorder(shared.url)
         try:
@@ -151,7 +151,7 @@ class World:
             raise
         recorder = fates.mortal(opened, fate)
         vault = Vault(SharedKeys(recorder, master), self.chance.randbytes)
-        return EventStore(recorder, Codec(vault)), vault
+        return EventStore(recorder, Codec(vault))
 
     def _died(self, var: Path) -> None:
         """Its folder stays behind as it is; the next life has a copy."""

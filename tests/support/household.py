@@ -136,9 +136,8 @@ def tables_of(var: Path) -> dict[str, str]:
 
 def rebuilt(at: Place | Path, path: Path) -> dict[str, str]:
     """The digest of every table as the log of a folder gives them from its first event."""
-    store, vault = open_log(at)
-    with closing(store):
-        build(path, store, vault.known_digester, no_progress, batch_events=41)
+    with closing(open_log(at)) as store:
+        build(path, store, no_progress, batch_events=41)
     with closing(sqlite3.connect(path)) as db:
         return _conclusions(db)
 
@@ -170,7 +169,7 @@ async def household(
         house = Household(var, service, owner, other, clock, made.key if made else None)
         if demo:
             folder = var.parent / "demo"
-            await import_demo(folder, service.send, owner, service.vault.digester(owner.developer_id), NOW_US)
+            await import_demo(folder, service.send, owner, service.store.vault.digester(owner.developer_id), NOW_US)
         yield house
 
 

@@ -52,7 +52,7 @@ class House:
         self.store: EventStore = open_memory_store(Codec(vault), recorder)
         self.journal = Journal(self.store, threaded=False)
         self.budgets = Budgets({"cpu_seconds_per_minute": 60, "sessions_per_day": 100, "stored_megabytes_per_day": 1})
-        means = ActorContext(self.store, self.journal, vault, FixedClock(1), lambda _organization: True, self.budgets)
+        means = ActorContext(self.store, self.journal, FixedClock(1), lambda _organization: True, self.budgets)
         self.actors = Actors(means)
         self._nursery = nursery
 

@@ -251,7 +251,7 @@ async def test_views_that_are_built_anew_are_not_archived_again(tmp_path: Path) 
         await works(house, 1)
         assert await archived(house) == 1
         service, path = house.service, new_file(folder)
-        build(path, service.store, service.vault.digester, no_progress)
+        build(path, service.store, no_progress)
         await service.projector.exchange(path)
         assert await archived(house) == 1
         await works(house, 2)

@@ -59,7 +59,7 @@ class Court:
     def begins(self) -> None:
         """Who asks remembers nothing, as after a restart."""
         service = self.service
-        self.lane = LlmJudge(service, service.vault, service.journal, service.gateway, lambda *_: None)
+        self.lane = LlmJudge(service, service.store.vault, service.journal, service.gateway, lambda *_: None)
 
     async def asks(self, text: str, session: str = "s1") -> None:
         await self.house.prompt(text, session=session)
@@ -195,8 +195,8 @@ async def test_an_unsure_boundary_is_asked_about_first(tmp_path: Path) -> None:
         assert (answered.position, answered.quote) == (position, None)
         assert opening.position == told.boundary.positions[0] != position
         assert opening.quote
-        path, digester = tmp_path / "again.db", court.service.vault.known_digester
-        await trio.to_thread.run_sync(lambda: replay.build(path, court.service.store, digester, lambda *_: None))
+        path = tmp_path / "again.db"
+        await trio.to_thread.run_sync(lambda: replay.build(path, court.service.store, lambda *_: None))
         with snapshot(court.service.projector.readers.path) as live, snapshot(path) as again:
             assert replay.digests(again) == replay.digests(live)
         assert len(court.server.received) == 5

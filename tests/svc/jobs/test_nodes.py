@@ -80,7 +80,7 @@ async def test_who_is_forgotten_is_forgotten_by_every_node(shared_store: str, tm
         before = first.tables()
         assert second.tables() == before
         whose = first.owner
-        sealed = second.service.vault.seal(whose.developer_id, "hello")
+        sealed = second.service.store.vault.seal(whose.developer_id, "hello")
         order = ForgetOrdered(organization_id=whose.organization_id, developer_id=whose.developer_id)
         await second.service.send(order)
         noted = [house.var / nodes.FORGOTTEN_FILE for house in (first, second)]
@@ -88,7 +88,7 @@ async def test_who_is_forgotten_is_forgotten_by_every_node(shared_store: str, tm
         head = first.service.store.head()
         await until(lambda: all(int(path.read_text()) >= head for path in noted))
         await together(first, second)
-        assert [house.service.vault.open(sealed) for house in (first, second)] == [None, None]
+        assert [house.service.store.vault.open(sealed) for house in (first, second)] == [None, None]
         assert first.tables() == second.tables() == before
 
 

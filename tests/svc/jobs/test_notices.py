@@ -356,8 +356,10 @@ def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, wanted: bool) -> None:
     settings = replace(by_webhook(NOBODY) if wanted else Settings(), var=str(tmp_path))
-    store, vault = open_log(settings.place)
-    with closing(store), closing(RunningService(settings, store, vault, FixedClock(0), lasting=True)) as service:
+    with (
+        closing(open_log(settings.place)) as store,
+        closing(RunningService(settings, store, FixedClock(0), lasting=True)) as service,
+    ):
         lanes = lanes_of(service, settings, lasting=True, reporting=True)
         owners = [type(getattr(lane, "__self__", None)) for lane in lanes]
         assert (ReportNotices in owners, service.settings.channels) == (wanted, ("webhook",) * wanted)

@@ -147,6 +147,6 @@ async def test_what_a_report_quotes_lies_in_no_file_in_the_clear(tmp_path: Path)
         assert "Fix src/a.py" in shown.body.decode()
         content = b"".join(path.read_bytes() for path in (tmp_path / "var").rglob("*") if path.is_file())
         assert b"Fix src/a.py" not in content
-        desk.house.service.vault.destroy(desk.house.owner.developer_id)
+        desk.house.service.store.vault.destroy(desk.house.owner.developer_id)
         forgotten = (await desk.api.get(f"{REPORT}/{report_id}")).json
         assert (forgotten["status"], forgotten["sections"]) == ("completed", None)

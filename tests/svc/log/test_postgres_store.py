@@ -156,7 +156,7 @@ def test_a_node_needs_its_master_key(shared_store: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="chmod 600"):
         open_log(place)
     master.chmod(0o600)
-    with closing(open_log(place)[0]) as store:
+    with closing(open_log(place)) as store:
         store.append([new("p", event=prompt("hello"))])
     master.write_text("no key")
     with pytest.raises(StoreUnavailable, match="64 hex digits"):
@@ -206,15 +206,14 @@ def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgr
     postgres.run(f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema} TO {role}")
     postgres.run(f"GRANT DELETE ON {schema}.svc_keys TO {role}")
     try:
-        store, vault = open_log(Place(tmp_path, as_role(shared_store, role, "least"), tmp_path / "master"))
-        with closing(store):
+        with closing(open_log(Place(tmp_path, as_role(shared_store, role, "least"), tmp_path / "master"))) as store:
             (position,) = store.append([new("p", event=prompt("hello"))])
             assert store.shared is not None
             assert Leases(store.shared, "me").held(["clock"]) == {"clock": 1}
             assert store.insert([store.encode([new("q")])], [LeaseFence("clock", 1)]) == [[2]]
             assert store.take_words({position: ()}) == 1
             store.sweep()
-            vault.destroy(ANA)
+            store.vault.destroy(ANA)
             store.check_writable()
     finally:
         postgres.run(f"DROP OWNED BY {role}")

@@ -245,9 +245,8 @@ class Folder:
         shutil.move(self.key, self.aside)
 
     def lost(self) -> list[LostKey]:
-        store, vault = open_log(self.var)
-        with closing(store):
-            return lost_keys(vault.keys, store)
+        with closing(open_log(self.var)) as store:
+            return lost_keys(store)
 
     async def findings(self) -> list[Finding]:
         return (await verify(Place(self.var), no_progress)).findings
@@ -333,13 +332,12 @@ async def test_who_was_forgotten_is_not_missed(worked: Worked) -> None:
         order = ForgetOrdered(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
         await house.service.send(order)
         (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]
-        house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
-    store, vault = open_log(var)
-    with closing(store):
-        assert lost_keys(vault.keys, store) == []
+        house.service.store.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
+    with closing(open_log(var)) as store:
+        assert lost_keys(store) == []
         (var / KEYS_FOLDER / MADE_FILE).unlink()
-        settle(vault.keys, store)
-        assert lost_keys(vault.keys, store) == []
+        settle(store)
+        assert lost_keys(store) == []
 
 
 async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder, tmp_path: Path) -> None:
@@ -347,9 +345,8 @@ async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder
     back_up(folder.var, tmp_path / "b", no_progress)
     (tmp_path / "new").mkdir()
     restore(tmp_path / "b", tmp_path / "new", no_progress)
-    store, vault = open_log(tmp_path / "new")
-    with closing(store):
-        assert [each.developer_id for each in lost_keys(vault.keys, store)] == [folder.owner.developer_id]
+    with closing(open_log(tmp_path / "new")) as store:
+        assert [each.developer_id for each in lost_keys(store)] == [folder.owner.developer_id]
 
 
 def test_a_listed_key_is_not_made_again_unless_it_was_destroyed(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypa
     path = new_file(tmp_path)
     open_writer(path).close()
     point_to(path)
-    with closing(open_log(tmp_path)[0]) as store, closing(sqlite3.connect(path, isolation_level=None)) as holder:
+    with closing(open_log(tmp_path)) as store, closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -260,12 +260,12 @@ class Kept:
 
     def __init__(self, var: Path) -> None:
         self.var = var
-        self.store, vault = open_log(var)
+        self.store = open_log(var)
         self.first = new_file(var)
         open_writer(self.first).close()
         point_to(self.first)
         journal = Journal(self.store)
-        self.projector = Projector(self.first, journal, self.store, vault.digester)
+        self.projector = Projector(self.first, journal, self.store)
         self.rebuilding = Rebuilding(Place(var), self.projector, journal)
 
     async def replayed(self) -> str:

@@ -6,14 +6,13 @@ from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 import trio
 import trio.testing
 
 from aggregates.capture.events import PromptCaptured, SessionClaimed
-from aggregates.event import Digester, Event, Words
+from aggregates.event import Event, Words
 from projections.apply import Overtaken, apply, bookmark
 from projections.derive.integrity import TextsUnavailable
 from svc.log.codec import Codec, CorruptEvent
@@ -43,7 +42,7 @@ class Log:
     """A folder with a log that grows when the test says so, and an empty views file."""
 
     def __init__(self, var: Path) -> None:
-        self.store, self.vault = open_log(var)
+        self.store = open_log(var)
         self.views = new_file(var)
 
     def grow(self, *sessions: str) -> int:
@@ -75,7 +74,7 @@ class Place(Log):
         self.journal = Journal(self.store)
         self.rests = 0
         self.at_rest: Callable[[], None] = lambda: None
-        self.projector = Projector(self.views, self.journal, self.store, self.vault.digester, pace_for=self._pace)
+        self.projector = Projector(self.views, self.journal, self.store, pace_for=self._pace)
 
     def _pace(self, captures_first: Callable[[], bool]) -> Pace:
         looks = count()
@@ -147,7 +146,7 @@ async def log(tmp_path: Path) -> AsyncIterator[Log]:
 
 async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
     """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
-    with closing(ViewsWriter(log.views, log.store, log.vault.digester)) as writer:
+    with closing(ViewsWriter(log.views, log.store)) as writer:
         log.grow("s1")
         assert (await writer.step()).costs == [], "three small facts"
         log.grow("s2")
@@ -181,7 +180,7 @@ async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wai
     sessions = [f"s{number:03}" for number in range(200)]
     log.grow(*sessions)
     shift = Shift(captures_wait=captures_wait)
-    with closing(ViewsWriter(log.views, log.store, log.vault.digester, shift.pace)) as writer:
+    with closing(ViewsWriter(log.views, log.store, shift.pace)) as writer:
         assert (await writer.step()).position == len(sessions)
     assert log.sessions() == sessions
     slices = shift.looks / (SLICE_SECONDS * 1_000)
@@ -202,10 +201,6 @@ async def test_a_rest_ends_nothing_of_a_slice(log: Log) -> None:
 
 OWNER: dict[str, Any] = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
 ASK = "Fix the crash in src/parser.py when the input is empty, please"
-
-
-def _digester(_: UUID) -> Digester:
-    return Digester(b"a key for tests")
 
 
 def asked(number: int) -> Event:
@@ -251,7 +246,7 @@ def flags(db: sqlite3.Connection) -> list[tuple[str, int]]:
 def test_texts_of_earlier_batches_are_read_from_the_log(store: EventStore, db: sqlite3.Connection) -> None:
     """One fact at a time: the prompt before was applied long ago."""
     for position in range(1, 5):
-        assert step(db, store, _digester, 1).position == position
+        assert step(db, store, 1).position == position
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -260,11 +255,11 @@ def test_a_text_that_is_corrupt_by_now_is_not_alike(
 ) -> None:
     """It was read once, when it was whole; the prompt after it is applied all the same."""
     for _ in range(3):
-        step(db, store, _digester, 1)
+        step(db, store, 1)
     recorder.replace_states({3: b"other bytes"})
     with pytest.raises(CorruptEvent):
         store.read_positions([3])
-    assert step(db, store, _digester, 1).position == 4
+    assert step(db, store, 1).position == 4
     assert flags(db) == []
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
     assert db.execute("SELECT count(*) FROM turns").fetchone() == (3,)
@@ -275,7 +270,7 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
 ) -> None:
     """Nothing is concluded, nothing is listed as failed; once it can be read, the flag is there."""
     for _ in range(3):
-        step(db, store, _digester, 1)
+        step(db, store, 1)
 
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailable("the disk is away")
@@ -283,10 +278,10 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
     with monkeypatch.context() as patched:
         patched.setattr(store, "read_positions", away)
         with pytest.raises(TextsUnavailable, match="the disk is away"):
-            step(db, store, _digester, 1)
+            step(db, store, 1)
     assert bookmark(db).position == 3
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
-    assert step(db, store, _digester, 1).position == 4
+    assert step(db, store, 1).position == 4
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -294,9 +289,9 @@ def test_two_writers_do_not_apply_a_fact_twice(store: EventStore) -> None:
     """One that read its facts before the other one's transaction changes nothing, and says so."""
     db = empty_views()
     facts = store.read_after(0, 10)
-    step(db, store, _digester, 2)
+    step(db, store, 2)
     with pytest.raises(Overtaken):
-        apply(db, facts, b"", _digester, lambda _: {}, after=0)
+        apply(db, facts, b"", store.vault.known_digester, lambda _: {}, after=0)
     assert bookmark(db).position == 2
 
 
@@ -317,6 +312,6 @@ def test_a_statement_that_is_broken_off_is_no_facts_fault(
     """Wherever the thread cannot rest once, the step is undone and taken again."""
     monkeypatch.setattr("svc.views.views.GIVE_WAY_SQLITE_STEPS", 20)
     with suppress(sqlite3.OperationalError, OSError):
-        step(db, store, _digester, 10, _failing_at(call))
-    assert step(db, store, _digester, 10).position == 4
+        step(db, store, 10, _failing_at(call))
+    assert step(db, store, 10).position == 4
     assert db.execute("SELECT * FROM failed").fetchall() == []

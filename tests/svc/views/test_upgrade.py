@@ -161,7 +161,7 @@ async def test_a_leap_that_is_cancelled_while_it_derives_leaves_nothing(
 ) -> None:
     """A stop waits for no ten thousand events."""
     var = (await worked_by_two(tmp_path / "var")).var
-    store, vault = open_log(var)
+    store = open_log(var)
     path = new_file(var)
 
     def cancelled(*told: Any) -> None:
@@ -170,7 +170,7 @@ async def test_a_leap_that_is_cancelled_while_it_derives_leaves_nothing(
 
     monkeypatch.setattr(views, "derive_later", cancelled)
     monkeypatch.setattr(views, "GIVE_WAY_SQLITE_STEPS", 20)
-    with closing(store), closing(ViewsWriter(path, store, vault.known_digester)) as writer, trio.CancelScope() as scope:
+    with closing(store), closing(ViewsWriter(path, store)) as writer, trio.CancelScope() as scope:
         await writer.leap(lambda _done: None)
     assert scope.cancelled_caught
     with closing(open_writer(path)) as db:
