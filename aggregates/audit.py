@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope
+from aggregates.event import DeveloperEvent, RecordedEvent, Scope
 from aggregates.ids import membership_stream
 from aggregates.people import directory as records
 from aggregates.people.acts import StartMembership
@@ -61,25 +61,22 @@ def _act(told: RecordedEvent, directory: Directory) -> Act:
         about += [f"{subject.key_start}…", *filter(None, [subject.name])]
     elif isinstance(named := team or subject, records.Organization | records.Team):
         about.append(named.name)
+    comes_back = False
+    if isinstance(event, StartMembership):
+        stays = directory.all(records.Membership, scope=Scope(event.organization_id, event.developer_id))
+        comes_back = any(parse_instant(each.started_at) < event.received_at_us for each in stays)
     return Act(
         position=told.position,
         at=iso(event.received_at_us),
         by=OPERATOR if by is None else str(by),
         by_name=OPERATOR if by is None else directory.name_of(by) or str(by),
         topic=event.TOPIC,
-        what=_BACK_IN if _comes_back(event, directory) else WORDS[event.TOPIC],
+        what=_BACK_IN if comes_back else WORDS[event.TOPIC],
         organization_id=None if organization_id is None else str(organization_id),
         developer_id=None if developer_id is None else str(developer_id),
         about=", ".join(about),
         details={name: str(value) for name, value in values.items() if name not in _NAMED_APART and value is not None},
     )
-
-
-def _comes_back(event: Event, directory: Directory) -> bool:
-    if not isinstance(event, StartMembership):
-        return False
-    theirs = directory.all(records.Membership, scope=Scope(event.organization_id, event.developer_id))
-    return any(parse_instant(each.started_at) < event.received_at_us for each in theirs)
 
 
 def _subject(told: RecordedEvent, directory: Directory) -> records.Record | None:

@@ -78,43 +78,29 @@ def context_names(prompt: PromptReading, before: Before | None) -> tuple[str, ..
 # Why a prompt earned or missed each boolean: made from the text itself, only where somebody asks.
 
 
+_ANY = re.compile("")
+
+
 class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earned: str
     missed: str
     how: str
     next: str  # the same for one who is to begin with it, as the end of a sentence
     rewrite: str  # how it is earned with a prompt's own sentence, `said`
+    shown_by: re.Pattern[str] = _ANY  # what words that are quoted for it have to hold
+    may_show: re.Pattern[str] | None = None
+    """So much as one of these, wherever it stands, may show it where it is judged as missed."""
 
 
-HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
+HABIT_WORDS = msgspec.toml.decode(
+    get_data(__name__, "habits.toml") or b"",
+    type=dict[BooleanName, HabitWords],
+    dec_hook=lambda _, pieces: re.compile("".join(pieces)),
+)
 _TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
 AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
-_WORK_ON_CHECKS = r"(?!(?s:\W*(?:fix|re(?:name|factor|move|write)|move|delete|clean)\b(?!.*\brun\b)))"
-_SHOWN_BY: dict[str, re.Pattern[str]] = {  # what words that are quoted for a habit have to hold
-    "goal_explicit": re.compile(  # three words, and one by which something is wished or asked
-        r"(?is)(?=\s*\S+\s+\S+\s+\S)(?:\W*(?:is|are|does|do|did|why|how|where|when|which|who|what)\b|.*\b(?:"
-        r"add|allow|build|change|check|compare|convert|create|delete|ensure|explain|find|fix|handle|implement|"
-        r"investigate|let'?s|list|make|move|must|needs? to|please|prevent|print|refactor|remove|rename|replace|return|"
-        r"should|show|support|update|want|would like|write)\b)"
-    ),
-    "scope_bounded": re.compile(  # a limit, or a path, a symbol or what stands between backticks
-        r"(?is).*(?:\b(?:only|just|don'?t|do not|without|leave|except|nothing else|keep|limit)\b|"
-        r"\w/\w|\w\.[a-z]{1,4}\b|`[^`]|\w\(\)|\w_\w|(?-i:[a-z][A-Z]))"
-    ),
-    "verification_requested": re.compile(
-        rf"(?is){_WORK_ON_CHECKS}.*(?<![\w:/.`-])"
-        r"(?:(?:py|vi|unit|c)?tests?\b|testing|check|verif|validat|lint|confirm|coverage|pass\b)"
-    ),
-    "root_cause_oriented": re.compile(r"(?is).*\b(?:why|causes?|culprit|reason|(?:find|figure) out)\b"),
-    "plan_first": re.compile(r"(?is).*\b(?:plans?|steps?|phases?|design|spec)\b"),
-}
-_MAY_SHOW = {  # so much as one of these, wherever it stands, may show a habit that is judged as missed
-    "verification_requested": re.compile(r"(?i)test|verif|check(?!point)|lint|valid|ensure|make sure|\bpass"),
-    "root_cause_oriented": re.compile(r"(?i)\bwhy\b|cause|reason"),
-    "plan_first": re.compile(r"(?i)\bplan|\bsteps?\b|design"),
-}
 _FORBIDDEN = 0.1  # so likely is at most what the words of a prompt speak against
-_BY_WORDS = {"scope_bounded", *_MAY_SHOW}
+_BY_WORDS = {"scope_bounded", *(name for name, words in HABIT_WORDS.items() if words.may_show)}
 UNSURE = "nobody can tell: what was found may be enough or not"  # also where words may show what is judged as missed
 
 
@@ -137,21 +123,20 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     spans = evidence_spans(looked, shown.phrases, questioning=rubric.intent in ("question", "investigation"))
     found: dict[BooleanName, Evidence] = {}
     for each in rubric.booleans:
-        name, span = each.name, spans[each.name]
+        name, span, words = each.name, spans[each.name], HABIT_WORDS[each.name]
         if each.value:
-            shows = _SHOWN_BY.get(name)
-            quoted = span if span and (shows is None or shows.match(text[span.start : span.end])) else None
-            found[name] = Evidence(AS_A_WHOLE if quoted is None else HABIT_WORDS[name].earned, position, quoted)
+            quoted = span if span and words.shown_by.match(text[span.start : span.end]) else None
+            found[name] = Evidence(AS_A_WHOLE if quoted is None else words.earned, position, quoted)
         elif each.value is None or shown.foreign or _may_be_shown(each, span, text):
             found[name] = Evidence(UNSURE)
         else:
-            found[name] = Evidence(HABIT_WORDS[name].missed)
+            found[name] = Evidence(words.missed)
     return found
 
 
 def _may_be_shown(verdict: BooleanVerdict, span: Span | None, text: str) -> bool:
     """Whether what is judged as missed may be there. That a goal or a place is missing is said of what forbids it."""
-    words = _MAY_SHOW.get(verdict.name)
+    words = HABIT_WORDS[verdict.name].may_show
     return verdict.chance > _FORBIDDEN if words is None else bool(span or words.search(text))
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Words
+from aggregates.event import Command, DeveloperEvent, SentEvent, Words
 from aggregates.judging import rubric as judging
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import judge_outcome
@@ -34,7 +34,7 @@ class EditTitle(Command, frozen=True, kw_only=True):
 
 
 class Override(Command, frozen=True, kw_only=True):
-    """A person says how it was, against what was judged: these facts, but for the time of receipt."""
+    """A person says how it was, against what was judged."""
 
     facts: tuple["OverrideEvent", ...]
 
@@ -51,7 +51,7 @@ class TitleEdited(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True)
     summary: Words | None = None
 
 
-class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class GapOverridden(SentEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A person said that the turn of this capture opens a sub-session, or that it goes on with the one before."""
 
     TOPIC: ClassVar[str] = "gap.corrected"
@@ -60,33 +60,30 @@ class GapOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     boundary: bool
 
 
-class GoalOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    TOPIC: ClassVar[str] = "goal.corrected"
+class _OfCapture(SentEvent, frozen=True, kw_only=True, omit_defaults=True):
     agent_session_id: str
     capture_id: UUID
+
+
+class GoalOverridden(_OfCapture, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "goal.corrected"
     complete: bool
 
 
-class ReworkOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ReworkOverridden(_OfCapture, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "rework.corrected"
-    agent_session_id: str
-    capture_id: UUID
     rework: bool
 
 
-class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class IntentOverridden(_OfCapture, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "intent.corrected"
-    agent_session_id: str
-    capture_id: UUID
     intent_class: Intent
 
 
-class OverrideCleared(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+class OverrideCleared(_OfCapture, frozen=True, kw_only=True, omit_defaults=True):
     """A person took back what they had said in one field of the turn of this capture, before this fact."""
 
     TOPIC: ClassVar[str] = "override.cleared"
-    agent_session_id: str
-    capture_id: UUID
     field: "OverrideField"
 
 

@@ -9,6 +9,8 @@ import tomllib
 from pkgutil import get_data
 from typing import Any, NamedTuple
 
+import msgspec
+
 from aggregates.telemetry.otlp import json_object
 
 VOCABULARY: dict[str, Any] = tomllib.loads((get_data(__name__, "vocabulary.toml") or b"").decode())
@@ -25,7 +27,7 @@ class ToolOutcome(NamedTuple):
     stopped: bool = False  # by a person
 
 
-class _Wording(NamedTuple):
+class _Wording(msgspec.Struct, frozen=True):
     code: re.Pattern[str] = _NEVER
     running: re.Pattern[str] = _NEVER
     stopped: re.Pattern[str] = _NEVER
@@ -35,14 +37,7 @@ class _Wording(NamedTuple):
     of_failures: bool = False
 
 
-_WORDINGS = {
-    agent: _Wording(
-        **{name: re.compile(each) for name, each in told.items() if isinstance(each, str)},
-        at_end=told.get("at_end", False),
-        of_failures=told.get("of_failures", False),
-    )
-    for agent, told in VOCABULARY["outcomes"].items()
-}
+_WORDINGS = msgspec.convert(VOCABULARY["outcomes"], dict[str, _Wording], dec_hook=lambda _, text: re.compile(text))
 _SILENT = _Wording()
 
 

@@ -22,6 +22,7 @@ COURSE_MAX = 500  # so many turns stand in the course, the first ones
 PATH_CHARACTERS_MAX = 300
 COMMAND_CHARACTERS_MAX = 80
 ToolOutcome = Literal["ok", "failed", "refused", "unknown"]
+_OUTCOMES: dict[bool | None, ToolOutcome] = {True: "ok", False: "failed", None: "unknown"}
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +141,7 @@ def _turn(reader: Reader, number: int, judged: JudgedTurn) -> GoalTurn:
             name=_cut(name, COMMAND_CHARACTERS_MAX),
             file=None if target is None else _cut(texts[target], PATH_CHARACTERS_MAX),
             command=_cut(command, COMMAND_CHARACTERS_MAX),
-            outcome=_outcome(each),
+            outcome="refused" if each.observation.tool is None else _OUTCOMES[each.observation.tool.ok],
             duration_ms=each.observation.duration_ms,
         )
         tools.append(call)
@@ -178,13 +179,6 @@ def _calls(reader: Reader, turn: Turn) -> tuple[list[PlacedObservation], str]:
 def _target(called: PlacedObservation) -> TextRef | None:
     tool = called.observation.tool
     return None if tool is None or tool.path is None else TextRef(called.position, "words", tool.path)
-
-
-def _outcome(called: PlacedObservation) -> ToolOutcome:
-    tool = called.observation.tool
-    if tool is None:
-        return "refused"
-    return "unknown" if tool.ok is None else "ok" if tool.ok else "failed"
 
 
 def _file(path: str | None, work: FileWork) -> FileShown:

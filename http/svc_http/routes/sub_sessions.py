@@ -149,7 +149,7 @@ async def command_of(
 def _command(
     scope: Scope, known: listing.Overridable, field: str, action: str, payload: dict[str, Any]
 ) -> said.Override | said.EditTitle:
-    by: dict[str, Any] = {"received_at_us": 0, **asdict(scope)}
+    by: dict[str, Any] = asdict(scope)
     about = by | asdict(known.turns[0])
     facts: list[said.OverrideEvent]
     match action:
