@@ -9,19 +9,19 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import new_listener
-from svc_http.pages import administration, cost, goal, habits, home, settings, signing, team
+from svc_http.pages import administration, figures, settings, signing
 from svc_http.pages import goals as goal_pages
 from svc_http.pages import reports as report_pages
 from svc_http.pages.door import admit_to_pages, error_page, moved
 from svc_http.pages.words import SAID
 from svc_http.params import Call
 from svc_http.ports import Service, beside
-from svc_http.routes import capture, goals, operations, otlp, people, reports, scores, sub_sessions, teams
+from svc_http.routes import capture, operations, otlp, people, reports, scores, sub_sessions
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goal_pages, goal, cost, team, habits, report_pages, settings, administration)
+_PAGES = (signing, figures, goal_pages, report_pages, settings, administration)
 _Addresses = dict[str, dict[str, tuple[str, str]]]  # page → method and path → who answers, and what it is
-_FAMILIES = (operations, capture, scores, teams, goals, sub_sessions, reports, people, otlp)
+_FAMILIES = (operations, capture, scores, sub_sessions, reports, people, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _DESCRIPTION = Routes()
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -30,7 +30,7 @@ from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey
 from svc_http.ports import Service, beside
 from svc_http.records import TODAY, span_of, today_in
-from svc_http.routes import goals, scores, sub_sessions
+from svc_http.routes import scores, sub_sessions
 from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_ids
 
 PATH = "/mcp"
@@ -57,7 +57,7 @@ _MESSAGE = Plain("application/json", {"type": "object"})
 SEARCH = f"{_V3}/goals/search"
 _ROUTES = {
     route.path: route
-    for family in (scores, goals, sub_sessions)
+    for family in (scores, sub_sessions)
     for route in family.routes
     if route.method == "GET" or route.path == SEARCH
 }

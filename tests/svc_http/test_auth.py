@@ -326,7 +326,7 @@ async def test_grades_of_both_doors_wait_for_each_other(app: QuartTrio, monkeypa
         at_work[0] -= 1
         raise ValueError("graded enough")
 
-    monkeypatch.setattr("svc_http.pages.habits.prompt_grade.grade_text", grade_text)
+    monkeypatch.setattr("svc_http.pages.figures.prompt_grade.grade_text", grade_text)
     monkeypatch.setattr("svc_http.tools.grade_text", grade_text)
     async with trio.open_nursery() as nursery:
         for _ in range(3):

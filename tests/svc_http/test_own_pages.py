@@ -9,7 +9,7 @@ import pytest
 
 import svc_http.pages
 from aggregates.event import Scope
-from svc_http.pages.cost import STACKS, TABS
+from svc_http.pages.figures import STACKS, TABS
 from svc_http.pages.words import KINDS
 from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA_SCOPE, BEN, NOW_US

@@ -16,7 +16,7 @@ from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from projections.facts import reports as rows
 from svc_http.app import build_api
-from svc_http.pages import cost
+from svc_http.pages import figures
 from svc_http.pages.words import HABITS
 from tests.projections.scores.test_throttle import failed
 from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
@@ -160,7 +160,7 @@ async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monke
     log.prompt("s", "Fix the crash in src/parser.py", NOW_US - 4 * HOUR)
     house.has_seen(log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1))))
     assert "Nothing held you up." in words_of(await api.get("/cost"))
-    monkeypatch.setattr(cost, "REQUESTS_MAX", 2)
+    monkeypatch.setattr(figures, "REQUESTS_MAX", 2)
     text = words_of(await api.get("/cost"))
     assert "Time lost 0 s in the newest 2 requests" in text
     assert "Only the newest 2 requests of this time were looked at." in text

@@ -103,6 +103,7 @@ async def error_page(service: Service, error: HttpError) -> Response:
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
     sent = [*call.query.items()]
     frame = {
+        "call": call,
         "is_operator": False,
         "teams": [],
         "zone": call.own_zone,
@@ -111,7 +112,6 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
         # The period goes along with every link of the head; what else narrows the page, with every link of the period.
         "kept": urlencode([each for each in sent if each[0] in period.NAMES]),
         "narrowed": [each for each in sent if each[0] not in (*period.NAMES, *_OF_ONE_PAGE)],
-        "version": call.service.settings.version,
         "said": SAID.said.get(call.query.get("said", "")),
     }
     asked = values.get("period")

@@ -11,13 +11,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
+import msgspec
 import trio
 from markupsafe import Markup, escape
 from quart import request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import plain
-from aggregates.scores.grades import Tally
+from aggregates.scores.grades import PEER_RANGES_MAX, PEERS_MIN, Tally
+from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS
 from projections.explain.evidence import SENTENCES
 from svc_http.bodies import HttpError
 from svc_http.pages import charts, words
@@ -68,9 +70,10 @@ def environment() -> jinja2.Environment:
         "rate": rate,
         "habit_bar": charts.habit,
     }
-    made.globals |= {"file": file_url, "kinds": words.KINDS, "causes": words.CAUSES, "languages": words.LANGUAGES}
-    made.globals |= {name: getattr(words.SAID, name) for name in ("sorts", "reasons", "roles")}
-    made.globals["undecided"] = SENTENCES["undecided"]
+    made.globals |= {**msgspec.structs.asdict(words.SAID), "habit_words": words.HABITS, "languages": words.LANGUAGES}
+    made.globals |= {"file": file_url, "undecided": SENTENCES["undecided"]}
+    made.globals |= {"pays_min": PAYS_MIN, "usual_goals": USUAL_GOALS}
+    made.globals |= {"peers_min": PEERS_MIN, "ranges_max": PEER_RANGES_MAX}
     return made
 
 

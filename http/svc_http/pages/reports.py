@@ -18,7 +18,7 @@ from projections.facts.reports import Meta
 from svc_http.bodies import Form, HttpError, accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn
-from svc_http.pages.words import HABITS, SAID, day, local, rate_told
+from svc_http.pages.words import SAID, day, local, rate_told
 from svc_http.params import OFFSET_MAX, integer, one_of
 from svc_http.routes import reports as api
 
@@ -64,7 +64,6 @@ async def list_reports(call: BySignIn, refused: Mapping[str, str] = {}) -> Respo
         listed=listed[:PAGE_ROWS],
         more=len(listed) > PAGE_ROWS,
         number=number,
-        states=SAID.report_states,
         unfinished=[each for each in listed if each.status in UNFINISHED],
         periods=PERIODS,
         channels={each: CHANNELS[each] for each in call.service.settings.channels},
@@ -108,7 +107,6 @@ def _shown(read: rows.ReportRecord, rows_max: int) -> dict[str, Any]:
     return {
         "report": read,
         "shown": shown,
-        "habits": HABITS,
         "sentence": sentence,
         "outcome_bar": charts.share(
             sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))

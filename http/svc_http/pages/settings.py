@@ -92,12 +92,9 @@ async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | Non
         sign_ins=_own_sign_ins(call),
         questions=questions(call),
         stays=stays(call),
-        this=call.sign_in.id,
-        provider=call.service.provider,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
         setup=await call.service.client_setup(),
         address=own_address(call.request),
-        ingest_url=call.service.settings.ingest_url,
     )
 
 

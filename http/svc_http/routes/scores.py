@@ -1,23 +1,29 @@
-"""Figures: of windows and ranges, trends, integrity, peers, teams, throttling, models; and telemetry as it came."""
+"""Figures of windows and ranges, trends, integrity, peers, throttling; telemetry as it came; what teams see."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta, timezone, tzinfo
 from itertools import islice
 from typing import Annotated, Any, Generic, TypeVar, get_args
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates import times
 from aggregates.event import Scope
-from aggregates.reports.prose import NarrativeRequest
+from aggregates.judging.prompt import language_of
+from aggregates.people.directory import Developer, Organization, Team, stays_in
+from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from projections import CostBy
-from projections.cost import Cost, CostParts, CostQuery, cost
+from projections.cost import CostParts, CostQuery, cost
+from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
-from projections.reports import own_work
+from projections.reports import TeamSummary, own_work, team_day, team_summary, withheld
 from projections.scores import activity, insights, score, skill, throttle
+from projections.teams import TeamTrend, team_trend
 from projections.telemetry import records, usage
 from svc_http import params
 from svc_http.bodies import HttpError
@@ -51,17 +57,23 @@ routes.reads(f"{_V3}/skill", "Which habits prompts show.", skill.skill, _BY_WIND
 routes.reads(f"{_V3}/insight/summary", "The average prompt grade of a window.", skill.insight_summary, _BY_WINDOWS)
 
 
-@routes(f"GET {_V3}/tokens/trend", "The tokens of the last windows.", (params.WINDOW, _POINTS))
-async def token_trend(call: ByKey) -> score.TokenTrend:
-    name = params.WINDOW.read(call.query)
-    return await call.read(score.token_trend, name, call.windows(name, _POINTS.read(call.query) + 1))
+_LAST_WINDOWS = params.Arguments(
+    (params.WINDOW, _POINTS),
+    lambda call: (name := params.WINDOW.read(call.query), call.windows(name, _POINTS.read(call.query) + 1)),
+)
+_BY = params.choice("by", get_args(CostBy), "day", "What the sums are told apart by.")
+_PARTS = params.choice("parts", get_args(CostParts), "none", "What each of them is told apart by once more.")
+_OF_COST = params.Arguments(
+    (*params.FROM_TO, _BY, _PARTS),
+    lambda call: (CostQuery(call.own_range(), _BY.read(call.query), call.own_zone, _PARTS.read(call.query)),),
+)
+routes.reads(f"{_V3}/tokens/trend", "The tokens of the last windows.", score.token_trend, _LAST_WINDOWS)
+routes.reads(f"{_V3}/cost", "What goals cost that began in a range.", cost, _OF_COST)
+routes.reads(f"{_V3}/integrity", "What was flagged in a window.", activity.integrity, params.IN_WINDOW)
 
 
 def _trend(
-    path: str,
-    query: Callable[[Reader, Scope, Window, list[Window]], Sequence[_P]],
-    about: str,
-    point: type[_P],
+    path: str, query: Callable[[Reader, Scope, Window, list[Window]], Sequence[_P]], about: str, point: type[_P]
 ) -> None:
     """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
 
@@ -84,17 +96,6 @@ def periods_in(window: Window, period: times.Period, zone: tzinfo) -> list[Windo
 
 _trend("integrity/trend", activity.integrity_trend, "Flags by period.", activity.IntegrityPoint)
 _trend("trivia/trend", activity.trivia_trend, "Trivia by period.", activity.TriviaPoint)
-
-
-_BY = params.choice("by", get_args(CostBy), "day", "What the sums are told apart by.")
-_PARTS = params.choice("parts", get_args(CostParts), "none", "What each of them is told apart by once more.")
-routes.reads(f"{_V3}/integrity", "What was flagged in a window.", activity.integrity, params.IN_WINDOW)
-
-
-@routes(f"GET {_V3}/cost", "What goals cost that began in a range.", (*params.FROM_TO, _BY, _PARTS))
-async def cost_of_range(call: ByKey) -> Cost:
-    asked = CostQuery(call.own_range(), _BY.read(call.query), call.own_zone, _PARTS.read(call.query))
-    return await call.read(cost, asked)
 
 
 @routes(f"GET {_V3}/integrity/recent", "The flags themselves, newest first.", (params.SINCE, *params.PAGE))
@@ -138,13 +139,11 @@ def offset_zone(query: params.Query) -> timezone:
     return timezone(timedelta(minutes=minutes))
 
 
-_LAST_DAYS = params.until_now(f"{RIGHTSIZING_DAYS} days ago")
-
-
-@routes("GET /v1/intelligence/rightsizing", "What each model was used for.", _LAST_DAYS)
-async def rightsizing(call: ByKey) -> usage.Rightsizing:
-    zone = call.own_zone
-    return await call.read(usage.rightsizing, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
+_LAST_DAYS = params.Arguments(
+    params.until_now(f"{RIGHTSIZING_DAYS} days ago"),
+    lambda call: (call.from_until(call.own_zone, RIGHTSIZING_DAYS * times.US_PER_DAY), call.own_zone),
+)
+routes.reads("/v1/intelligence/rightsizing", "What each model was used for.", usage.rightsizing, _LAST_DAYS)
 
 
 # --- ranges of days: files, best prompts, time per task, models per kind of task -----------------------------
@@ -304,3 +303,83 @@ async def analytics(call: ByKey) -> AnalyticsShown:
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")
 async def per_turn(call: ByKey, body: TurnsBody) -> TurnsUse:
     return TurnsUse(await call.read(usage.per_turn, body.session_id, body.prompt_ids))
+
+
+# --- what teams see of themselves: what they spent, how their weeks came out; members only --------------------------
+
+UTC = ZoneInfo("UTC")
+TEAM_ID = params.Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
+_LANG = params.text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
+_SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
+
+
+@routes("GET /v1/intelligence/throttle/team", "What it cost a team.", (TEAM_ID, *params.FROM_TO, TZ_OFFSET))
+async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
+    """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
+    zone = offset_zone(call.query)
+    window, team = call.from_and_to(zone), asked_team(call)
+    stays = stays_in(call.service.directory, team, window, zone)
+    return await call.read(throttle.team_throttle, stays, window)
+
+
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, params.WINDOW, params.TZ))
+async def cost_of_team(call: ByKey) -> TeamCost:
+    name, zone, team = params.WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
+    return await spent_by_team(call, team, times.calendar_windows(name, zone, call.service.now_us(), 2), zone)
+
+
+@routes("GET /v1/team/trend", "What a team did and spent week by week.", (TEAM_ID, *params.FROM_TO, params.TZ))
+async def trend(call: ByKey) -> TeamTrend:
+    zone, team = call.asked_tz(UTC), asked_team(call)
+    return await trend_of(call, team, call.from_and_to(zone), zone)
+
+
+async def trend_of(call: ByKey, team: Team, window: Window, zone: ZoneInfo) -> TeamTrend:
+    directory, weeks = call.service.directory, periods_in(window, "week", zone)
+    stays = [stays_in(directory, team, each, zone) for each in weeks]
+    minimum = organization_of(call).team_minimum
+    return await call.read(team_trend, team.team_id, weeks, stays, zone, minimum)
+
+
+async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:
+    directory = call.service.directory
+    previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in windows)
+    before, now = await call.service.team_spending(call.scope, (previous, current))
+    developers = (directory.get(Developer, each.developer_id) for each in current.stays)
+    return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
+
+
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, params.DATE, _LANG, params.TZ))
+async def daily_summary(call: ByKey) -> TeamSummary:
+    service, zone, team = call.service, call.asked_tz(UTC), asked_team(call)
+    # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.
+    day, language = call.asked_day() or times.local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
+    date = day.isoformat()
+    stays = stays_in(service.directory, team, times.local_day_bounds(day, zone), zone)
+    found, work = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
+    reason, told = withheld(found, organization_of(call).team_minimum), Narration("withheld")
+    if reason is None:
+        asked = NarrativeRequest("team", call.scope, str(team.team_id), date, zone.key, language, work)
+        told = await service.narrate(asked)
+    return team_summary(team.team_id, date, zone.key, language, found, reason, told)
+
+
+def asked_team(call: ByKey) -> Team:
+    text = call.query.get("team_id")
+    if text is None:
+        raise HttpError(400, "team_id is missing; send the id of one of your teams")
+    return team_of(call, params.id_sent("team_id", text))
+
+
+def organization_of(call: ByKey) -> Organization:
+    found = call.service.directory.get(Organization, call.scope.organization_id)
+    assert found is not None, "a caller's organization is there"
+    return found
+
+
+def team_of(call: ByKey, wanted: UUID) -> Team:
+    """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
+    for team in call.service.directory.teams_of(call.scope):
+        if team.team_id == wanted:
+            return team
+    raise HttpError(404, f"no team {wanted} of yours")
