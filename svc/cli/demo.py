@@ -80,10 +80,9 @@ async def _people(service: "RunningService", var: Path, url: str) -> dict[str, t
     """Both with their work; name → whose it is, and a key."""
     import trio
 
-    from svc.cli.importing import intake
     from svc.connect.connections import Server
     from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.importer import Destination, import_into
+    from svc.importing.importer import Destination, import_into, intake
     from svc.serving import initialize
     from svc_http.routes.people import new_key
 

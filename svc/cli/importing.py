@@ -19,18 +19,8 @@ from svc.cli.access import reach
 from svc.cli.common import ORGANIZATION, data_options, say, show_fields, show_text, tell, working
 from svc.connect.connections import Server, checked_url, known_key, note_archive_read
 from svc.importing.exchange import Found, TornLine
-from svc.importing.importer import (
-    ANSWER_SECONDS,
-    FORMATS,
-    PATH,
-    QUIET_US,
-    Destination,
-    ImportReport,
-    Refusal,
-    import_into,
-)
+from svc.importing.importer import FORMATS, QUIET_US, Ask, Destination, ImportReport, Refusal, import_into, intake
 from svc.log.folder import SOCKET, running
-from svc.outward import Answer
 from svc.process import typed
 from svc.settings import Settings
 
@@ -40,7 +30,6 @@ _FOR_GOOD = "Sessions stay with whom they are first imported for."
 import_ = click.Group("import")
 Sessions = Mapping[str, Sequence[Found]]  # by agent
 Progress = Callable[[int, int], None]
-Ask = Callable[[msgspec.Raw], Answer]
 
 
 _OF = "Whose sessions, by name or id; may be left out while there is only one member."
@@ -123,11 +112,6 @@ class Importing(Command):
 
         super().__init__(callback=begun, params=[*params, *WHOSE], **more)
         data_options(self)
-
-
-def intake(server: Server) -> Ask:
-    """How it takes exchanges, with a developer's key."""
-    return partial(server.asked, "POST", PATH, seconds=ANSWER_SECONDS)
 
 
 def _import(url: str, ask: Ask, sessions: Sessions, progress: Progress, **told: str) -> dict[str, ImportReport]:

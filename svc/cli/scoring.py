@@ -107,7 +107,7 @@ def listed_told(found: Found, span: Span) -> str:
         return f"Looked back to {wording.day(found['looked_back_to'], span.zone)}{further}."
     if found["counts"] is None:
         return f"More goals than are counted, of {span.told}."
-    told = ", ".join(f"{number} {STATES[outcome]}" for outcome, number in found["counts"].items() if number)
+    told = wording.outcomes_told(found["counts"])
     return f"{counted(found['begun'], 'goal')} of {span.told}" + (f": {told}" if told else "")
 
 

@@ -301,7 +301,10 @@ class SessionReader(Reader):
             named = call.tool_use_id if self._source != "gemini" else None
             call_id = named or f"{GATHERED}{name}:{index}"
             if self._seen.add("call", call_id):
-                results = self._results(message.ordinal, call.call_index or 0)
+                where = "WHERE session_id = ? AND tool_call_message_ordinal = ? AND call_index = ?"
+                told = self._rows("tool_result_events", where, self._row.id, message.ordinal, call.call_index or 0)
+                results = [fitted(row, Result, self.pass_over) for row in told]
+                results.sort(key=lambda each: each.event_index or 0)
                 self._add(self._called(call, ToolCall(call_id, call.tool_name, {}, at_us + 1 + index, aside), results))
         if not aside:
             said = message.dialogue_text
@@ -309,11 +312,6 @@ class SessionReader(Reader):
                 said = _THOUGHTS.sub("", message.content)
                 said = _CALLED.sub("", said) if calls else said
             self._said(said, at_us)
-
-    def _results(self, ordinal: int, index: int) -> list[Any]:
-        where = "WHERE session_id = ? AND tool_call_message_ordinal = ? AND call_index = ?"
-        rows = self._rows("tool_result_events", where, self._row.id, ordinal, index)
-        return sorted((fitted(row, Result, self.pass_over) for row in rows), key=lambda each: each.event_index or 0)
 
     def _asked(self, message: Any, name: str, at_us: int, aside: bool) -> None:
         """Its request. Where nothing tells the tokens they are unknown, and so is the cost."""

@@ -7,8 +7,6 @@ seen once is not taken again.
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from aggregates.reading.readings import maker_of
 from aggregates.records.record import USD_MAX
 from aggregates.records.tools import tool_effect, tool_input
@@ -185,8 +183,7 @@ class TranscriptReader(Reader):
         known = self._requests.get(key)
         cost, message = line.cost_usd, line.message
         if (message.usage, message.model) != self._account[0]:  # mostly the lines of a message repeat it
-            told_of = beside(msgspec.to_builtins(message.usage or {}), message.model)
-            self._account = (message.usage, message.model), told_of
+            self._account = (message.usage, message.model), beside(message.usage or {}, message.model)
         first, *passes = self._account[1]
         prompt_id = self._prompt_of(line) if known is None else known.drafts[0].record.prompt_id
         same: dict[str, Any] = {"prompt_id": prompt_id, "request_id": line.request_id}

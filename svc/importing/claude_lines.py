@@ -6,7 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
-from aggregates.records.record import Count, Id
+from aggregates.records.record import Id
+from aggregates.telemetry.otlp import count
 from svc.importing.exchange import Timed, text_in
 from svc.importing.lines import fitted
 
@@ -15,6 +16,7 @@ _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user f
 _CONTINUED = "This session is being continued from a previous conversation"
 _LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
 SPOKEN, _NOTED = ("user", "assistant"), ("system", "attachment", "progress")
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _TAGS_MAX = 64 * 1024  # a command's tags stand at the start; what a long text quotes is not searched
 
 
@@ -29,30 +31,12 @@ class Block(msgspec.Struct, frozen=True):
     is_error: bool | None = None
 
 
-class CacheWrites(msgspec.Struct, frozen=True, omit_defaults=True):
-    ephemeral_5m_input_tokens: Count | None = None
-    ephemeral_1h_input_tokens: Count | None = None
-
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_creation: CacheWrites | None = None
-    server_tool_use: Any = None
-    iterations: Any = None
-    speed: Any = None
-    service_tier: Any = None
-    inference_geo: Any = None
-
-
 class Message(msgspec.Struct, frozen=True):
     content: str | list[Block]
     id: Id | None = None
     model: str | None = None
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: dict[str, Any] | None = None  # as `beside` reads it
 
     @property
     def blocks(self) -> list[Block]:
@@ -156,6 +140,12 @@ def line_of(value: dict[str, Any], pass_over: Callable[[str], None]) -> Line | N
     if kind in _NOTED:
         value.pop("message", None)  # of a form of its own, if it is there
     line = fitted(value, Line, pass_over)
+    usage = line.message.usage or {}
+    unusable = [key for key in _COUNTS if usage.get(key) is not None and count(usage, key) is None]
+    if not isinstance(usage.get("cache_creation"), dict | None):
+        unusable.append("cache_creation")
+    for key in unusable:
+        pass_over(f"unusable {key}")
     if kind in SPOKEN and (line.at_us is None or "message" not in value):
         raise ValueError("no timestamp, or no message")
     return line

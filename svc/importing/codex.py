@@ -87,7 +87,10 @@ class RolloutReader(Reader):
             self._marks.append(mark)
         copied = self._heritage is not None and self._heritage.covers(line, mark)
         if body.type in ("turn_context", "thread_settings_applied"):
-            self._set(body)
+            self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
+            settings = body.thread_settings if isinstance(body.thread_settings, dict) else {}
+            tier = settings.get("service_tier", body.service_tier or self._service_tier)
+            self._service_tier = tier if isinstance(tier, str) else None
         elif not copied:
             self._name_line(line, body, number)
             self._aside = self._of_sub_agent or body.thread_id not in {None, *(self._threads or {body.thread_id})}
@@ -98,12 +101,6 @@ class RolloutReader(Reader):
         else:
             self.pass_over("line of the session that it was forked from")
             self._total = body.info.total_token_usage if body.info is not None else self._total
-
-    def _set(self, body: rollout.Body) -> None:
-        self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
-        settings = body.thread_settings if isinstance(body.thread_settings, dict) else {}
-        tier = settings.get("service_tier", body.service_tier or self._service_tier)
-        self._service_tier = tier if isinstance(tier, str) else None
 
     def _name_line(self, line: rollout.Line, body: rollout.Body, number: int) -> None:
         """By what it says: a thread may be many files, and a line stand in several of them."""

@@ -196,26 +196,18 @@ def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None])
     if not isinstance(payload, dict):
         raise ValueError("Expected `object` - at `$.payload`")
     kind = payload.get("type")
-    match line.type:
-        case "response_item" if kind == "message":
+    match line.type, payload:
+        case "response_item", {"type": "message"}:
             return _written(payload)
-        case "response_item":
-            return fitted(payload, Body, pass_over) if kind in _ITEMS else None
-        case "event_msg":
-            return _event(payload, pass_over)
-        case "session_meta":
+        case "event_msg", {"type": "item_completed", "item": {"type": str(item), **fields}}:
+            return _item(item, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
+        case "response_item" | "event_msg", _:
+            known = _ITEMS if line.type == "response_item" else _EVENTS
+            return fitted(payload, Body, pass_over) if kind in known else None
+        case "session_meta", _:
             return fitted(payload, Meta, pass_over)
-        case other:
+        case other, _:
             return fitted({**payload, "type": other}, Body, pass_over) if other in _LINES else None
-
-
-def _event(payload: dict[str, Any], pass_over: Callable[[str], None]) -> Body | None:
-    match payload:
-        case {"type": "item_completed", "item": {"type": str(kind), **fields}}:
-            return _item(kind, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
-        case {"type": kind}:
-            return fitted(payload, Body, pass_over) if kind in _EVENTS else None
-    return None
 
 
 def kind_of(line: Line) -> str:

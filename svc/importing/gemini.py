@@ -80,7 +80,9 @@ class SessionReader(Reader):
         self._nested = self._of_sub_agent = _is_nested(file)
         if self._nested:
             self._session = file.parent.name
-        self._cwd = _folder_of(file)
+        self._cwd: str | None = None  # before 2026 the agent noted nothing but a digest of it
+        with suppress(OSError), (file.parent.parent / ".project_root").open(errors="replace") as noted:
+            self._cwd = noted.read(CWD_CHARACTERS_MAX).strip() or None
         self._messages: dict[str, tuple[Message, Note]] = {}
         """The model's, of the open exchange; any of them may come again."""
 
@@ -186,14 +188,6 @@ class SessionReader(Reader):
             sidechain=self._of_sub_agent,
         )
         return tool_draft(record, ok, replace(known, key=None) if rejected else known, counted)
-
-
-def _folder_of(file: Path) -> str | None:
-    """Where the agent was started; before 2026 it noted nothing but a digest of it."""
-    noted = file.parent.parent / ".project_root"
-    with suppress(OSError), noted.open(errors="replace") as told:
-        return told.read(CWD_CHARACTERS_MAX).strip() or None
-    return None
 
 
 def _is_nested(file: Path) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, COUNTED, READER_VERSION, Exchange, NotTaken, Taken
-from svc.connect.connections import NotAnswered, accepted, said
+from svc.connect.connections import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
@@ -112,6 +113,14 @@ WAIT_SECONDS_MAX = 60.0  # a server that asks for a longer pause is left alone, 
 _LATER = (408, 425, 429, 502, 503, 504)
 
 
+Ask = Callable[[msgspec.Raw], Answer]
+
+
+def intake(server: Server) -> Ask:
+    """How it takes exchanges, with a developer's key."""
+    return partial(server.asked, "POST", PATH, seconds=ANSWER_SECONDS)
+
+
 class _Imported(msgspec.Struct):
     exchanges: list[Taken]
 
@@ -119,7 +128,7 @@ class _Imported(msgspec.Struct):
 class Destination:
     """A server that takes exchanges. Raises `NotAnswered`, `KeyRefused`, and what `ask` raises."""
 
-    def __init__(self, url: str, ask: Callable[[msgspec.Raw], Answer], **told: str) -> None:
+    def __init__(self, url: str, ask: Ask, **told: str) -> None:
         """`ask` sends a body; `told`: what each body tells beside its exchanges."""
         self._url, self._ask = url, ask
         self._head = msgspec.json.encode(told)[:-1]
