@@ -22,10 +22,11 @@ sys.dont_write_bytecode = False
 settings.register_profile("any-machine", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
-# Whoever uses svc as the README says has these in the shell; a test means its own server and keys. A bundle of
-# authorities of one's own would be read again by each of some hundred clients, none of which goes anywhere by TLS.
-for name in ("SVC_KEY", "SVC_API_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+# Whoever uses svc as the README says has these in the shell; a test means its own server and keys.
+for name in ("SVC_KEY", "SVC_API_URL", "SSL_CERT_FILE"):
     os.environ.pop(name, None)
+# Each of a thousand clients of httpx would read the bundle of all authorities, 20 ms; here none is ever asked.
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
 # Where no program has set up its logs, tracebacks are Python's own: rich's print what each name of each frame holds,
 # which takes seconds for one error.
@@ -59,8 +60,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """For `-n auto`: one more than processors, because many tests wait for processes and for the disk."""
-    return (os.cpu_count() or 1) + 1
+    """For `-n auto`. Each more would import and collect all again, which takes longer than what it would do."""
+    return os.cpu_count() or 1
 
 
 @pytest.fixture(autouse=True)
