@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from aggregates.records.record import LABEL_CHARACTERS_MAX, RecordKind
 from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
 from aggregates.telemetry import otlp
-from aggregates.telemetry.draft import CWD_CHARACTERS_MAX, Reader, RecordDraft, SourceEvent, cache_writes, inside, terms
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, cache_writes, inside, terms
 from aggregates.telemetry.otlp import Attributes, Plain, count, flag, identifier, json_object, name, text, usd_nano
 from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
@@ -43,11 +43,13 @@ def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
     return event.only("prompt", words=event.said("prompt", "prompt_text"))
 
 
+_SAME = {name: name for name in ("duration_ms", "input_tokens", "output_tokens", "cache_read_tokens")}
+
+
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(event.attributes, "cost_usd"), otlp.rounded(event.attributes, "cost_usd_micros")
-    same = ("duration_ms", "input_tokens", "output_tokens", "cache_read_tokens")
-    told = _asked(event, **dict(zip(same, same, strict=True)))
+    told = _asked(event, **_SAME)
     written, short, long = (count(event.attributes, f"cache_creation_{part}tokens") for part in ("", "5m_", "1h_"))
     told |= cache_writes(written, short, long) | {"terms": terms(event.attributes)}
     cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
@@ -254,7 +256,7 @@ class _Vocabulary(msgspec.Struct):
     scope: str | None = None
     prompt: str | None = None
     asker: str | None = None
-    main: str = ""
+    main: re.Pattern[str] = re.compile("")
     events: dict[str, dict[str, Any]] = {}
     readers: dict[str, Reader] = {}
 
@@ -264,7 +266,7 @@ def _plain(kind: RecordKind, words: Sequence[str] = (), **fields: Any) -> Reader
     return lambda event: event.only(kind, words=event.said(*words), **event.told(**fields))
 
 
-_SPOKEN = msgspec.convert(VOCABULARY["agents"], dict[Agent, _Vocabulary])
+_SPOKEN = msgspec.convert(VOCABULARY["agents"], dict[Agent, _Vocabulary], dec_hook=lambda _, text: re.compile(text))
 _READERS: dict[Agent, dict[str, Reader]] = {
     "claude-code": {
         "user_prompt": _claude_prompt,
@@ -290,7 +292,8 @@ _READERS: dict[Agent, dict[str, Reader]] = {
     },
     "svc": {"tool_result": _claude_tool, "stop_failure": _stop_failure},
 }
-_PREFIXES = [(spoken.prefix, agent) for agent, spoken in _SPOKEN.items() if spoken.prefix]
+_PREFIXES = {spoken.prefix: agent for agent, spoken in _SPOKEN.items() if spoken.prefix}
+_BEGINNINGS = tuple(_PREFIXES)
 for _agent, _spoken in _SPOKEN.items():
     _spoken.readers = {name: _plain(**told) for name, told in _spoken.events.items()} | _READERS.get(_agent, {})
 
@@ -310,9 +313,8 @@ def agent_of_sender(resource: Attributes, scope: str) -> Agent:
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
     for each in filter(None, names):
-        for prefix, agent in _PREFIXES:
-            if each.startswith(prefix):
-                return agent
+        if each.startswith(_BEGINNINGS):  # mostly there are none, or the first
+            return next(agent for prefix, agent in _PREFIXES.items() if each.startswith(prefix))
     return sender
 
 
@@ -322,23 +324,8 @@ def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     if spoken.readers:
         event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
     asker = None if spoken.asker is None else text(event.attributes, spoken.asker)
-    event.sidechain = asker is not None and re.match(spoken.main, asker) is None
+    event.sidechain = asker is not None and spoken.main.match(asker) is None
     return event.other() if reader is None else reader(event)
-
-
-_FOLDERS = ("process.working_directory", "cwd", "workspace.host_paths")
-"""OpenTelemetry's own name, which one may set for any agent; Codex's; and those of Claude Code's app."""
-
-
-def folder_of(attributes: Attributes, resource: Attributes) -> str | None:
-    """The folder that an agent works in, where it tells one, or several of which this is the first."""
-    for place in (attributes, resource):
-        for key in _FOLDERS:
-            told = place.get(key)
-            first = told[0] if isinstance(told, list) and told else told
-            if isinstance(first, str) and first.strip():
-                return first[:CWD_CHARACTERS_MAX]
-    return None
 
 
 def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:

@@ -65,7 +65,7 @@ class Batches:
     def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part:
         """The part that a record of this size goes into. Raises `Fault` for too many sessions, or too much above."""
         key = (session, agent)
-        part, head_bytes = self._open.get(key), sum(map(len, context.opens))
+        part, head_bytes = self._open.get(key), context.head_bytes
         if part is None:
             if len(self._open) >= SESSIONS_MAX:
                 raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")

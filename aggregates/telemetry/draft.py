@@ -166,6 +166,8 @@ class Taken(msgspec.Struct):
         return True
 
 
+_FOLDERS = ("process.working_directory", "cwd", "workspace.host_paths")
+"""OpenTelemetry's own name, which one may set for any agent; Codex's; and those of Claude Code's app."""
 _REDACTED = ("<REDACTED>", "[REDACTED]")
 _READ: dict[str, Callable[..., object]] = {
     "duration_ms": rounded,
@@ -182,6 +184,7 @@ class SourceEvent(msgspec.Struct):
     at_us: int  # a span's start
     name: str | None  # the name of the event or span, as the agent says it
     attributes: Attributes
+    resource: Attributes
     trace_id: str | None = None
     prompt_id: str | None = None  # set before the event is read, as what follows
     sidechain: bool = False  # whether a sub-agent asked, or the agent by itself for a title or a summary
@@ -190,7 +193,6 @@ class SourceEvent(msgspec.Struct):
     root: bool = False
     leaf: bool = True  # whether no other span of its kind in the export is a part of this one
     message: str | None = None  # of its status
-    folder: str | None = None  # that the agent works in
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""
@@ -246,6 +248,17 @@ class SourceEvent(msgspec.Struct):
         """The first of these attributes, unless the agent blacked it out."""
         found = text(self.attributes, *keys)
         return None if found in _REDACTED else found
+
+    @property
+    def folder(self) -> str | None:
+        """That the agent works in, where it tells one, or several of which this is the first."""
+        for place in (self.attributes, self.resource):
+            for key in _FOLDERS:
+                told = place.get(key)
+                first = told[0] if isinstance(told, list) and told else told
+                if isinstance(first, str) and first.strip():
+                    return first[:CWD_CHARACTERS_MAX]
+        return None
 
     @property
     def status_code(self) -> int | None:

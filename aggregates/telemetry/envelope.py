@@ -135,10 +135,11 @@ def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
     # Records repeat most of their attributes, so each is looked through once.
-    attributes = _RECORD.join(texts).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE).split(_ATTRIBUTE)
+    attributes = _RECORD.join(texts).split(_ATTRIBUTE)
     distinct = dict.fromkeys(attributes)
+    whole = _APART.join(distinct).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
     # Every second piece is a string, members' names too, still escaped.
-    pieces = _APART.join(distinct).split(b'"')
+    pieces = whole.split(b'"')
     written = dict.fromkeys(pieces[1::2])
     strings = _STRINGS.decode(_restored(b'["%s"]' % b'","'.join(written))) if written else []
     plain = dict.fromkeys(chain(strings, beside))
@@ -151,8 +152,8 @@ def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple
         for each, text in zip(written, strings, strict=True)
     }
     pieces[1::2] = map(cleaned.__getitem__, pieces[1::2])
-    known = dict(zip(distinct, b'"'.join(pieces).split(_APART), strict=True))
-    return _restored(_ATTRIBUTE.join(map(known.__getitem__, attributes))).split(_RECORD), dirty
+    known = dict(zip(distinct, _restored(b'"'.join(pieces)).split(_APART), strict=True))
+    return _ATTRIBUTE.join(map(known.__getitem__, attributes)).split(_RECORD), dirty
 
 
 def _restored(text: bytes) -> bytes:
@@ -179,6 +180,7 @@ class SectionContext(msgspec.Struct, frozen=True):
     ids: SourceIds
     opens: tuple[bytes, ...]  # how the JSON opens and closes around its records, from the outside in
     closes: tuple[bytes, ...]
+    head_bytes: int  # of what opens
     metric: Metric | None
     container: str  # the name of a metric's container
     series: bytes  # what tells the series of a metric apart from others, but for the point's own attributes
@@ -221,6 +223,7 @@ def context_of(
         ids=SourceIds(above),
         opens=tuple(opens),
         closes=tuple(closes),
+        head_bytes=sum(map(len, opens)),
         metric=metric,
         container=container_name,
         series=series,

@@ -16,7 +16,7 @@ from aggregates.capture.events import DECODER_VERSION, MetricsCaptured, RecordsC
 from aggregates.event import Digester
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning, Record
 from aggregates.telemetry import otlp, spans
-from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, folder_of, log_drafts, session_of, spawned
+from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, command_of
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import (
@@ -148,8 +148,8 @@ class Export:
             at_us=at_us or self._means.received_us,
             name=event_name,
             attributes=attributes,
+            resource=context.resource,
             trace_id=(record.trace_id or "").lower() or None,
-            folder=folder_of(attributes, context.resource),
         )
         started = spawned(attributes) if agent == "codex" else None
         self._heard(agent, context)
@@ -169,13 +169,13 @@ class Export:
             at_us=start_us or end_us or self._means.received_us,
             name=otlp.cut_name(span.name or ""),
             attributes=attributes,
+            resource=context.resource,
             trace_id=link.trace_id,
             end_us=end_us or None,
             failed=self._one_of(_SPAN_STATUSES, raw, "status.code", span.status and span.status.code) == "error",
             root=link.parent_id is None,
             leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
-            folder=folder_of(attributes, context.resource),
         )
         reader = spans.span_reader(agent, attributes)
         started = spans.helped_in(attributes) if reader is spans.ai_sdk else None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any, TypeVar
 
@@ -27,8 +28,10 @@ def whole(value: object, least: int = 0, most: int = 2**64 - 1) -> int | None:
     """An integer, as a number or a text, 5.0 and 1e3 too; None where it is none, or out of bounds."""
     if type(value) is int:  # mostly
         return value if least <= value <= most else None
-    if isinstance(value, str) and _DOUBLE.fullmatch(value):
-        value = int(value) if _DECIMAL.fullmatch(value) else float(value)
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = int(value)
+    elif isinstance(value, str) and _DOUBLE.fullmatch(value):
+        value = float(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most else None
@@ -212,9 +215,16 @@ def _first(read: Callable[[Plain], T | None]) -> Callable[..., T | None]:
     return first
 
 
-text = _first(lambda value: value if isinstance(value, str) and value else None)
-count = _first(lambda value: whole(value, 0, COUNT_MAX))
+count = _first(partial(whole, most=COUNT_MAX))
 flag = _first(lambda value: {"true": True, "false": False}.get(str(value).lower()))
+
+
+def text(attributes: Attributes, *keys: str) -> str | None:
+    for key in keys:
+        value = attributes.get(key)
+        if value and isinstance(value, str):
+            return value
+    return None
 
 
 @_first
@@ -288,7 +298,7 @@ def canonical(data: bytes) -> bytes:
 
 def repaired(data: bytes) -> bytes:
     """JSON text where every escaped half of a character, as agents make when they cut a text, is U+FFFD."""
-    if not _HALF.search(data):
+    if b"\\" not in data or not _HALF.search(data):
         return data
     return _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["half"] else escape[0], data)
 

@@ -10,9 +10,9 @@ import pytest
 from aggregates.capture.events import RecordsCaptured
 from aggregates.event import cut
 from aggregates.records.record import Record
-from aggregates.telemetry.agents import called, folder_of
+from aggregates.telemetry.agents import called
 from aggregates.telemetry.batches import Sender, steps
-from aggregates.telemetry.draft import CWD_CHARACTERS_MAX
+from aggregates.telemetry.draft import CWD_CHARACTERS_MAX, SourceEvent
 from aggregates.telemetry.outcomes import EDGE_CHARACTERS_MAX, ToolOutcome, tool_outcome
 from aggregates.turns.turn import observe, sum_work
 from svc.importing.claude_code import TranscriptReader
@@ -82,7 +82,8 @@ def test_what_an_event_tells(agent: str, line: str) -> None:
 def test_the_folder_that_an_agent_works_in_is_told_by_an_event_or_above_it(
     attributes: dict[str, Any], resource: dict[str, Any], folder: str | None
 ) -> None:
-    assert folder_of(attributes, resource) == folder
+    event = SourceEvent("r", 0, 0, "user_prompt", attributes, resource)
+    assert event.folder == folder
 
 
 def test_a_prompt_keeps_the_folder_among_its_words() -> None:
