@@ -1,11 +1,11 @@
 """The throttle detectors: what fires, for how long, what helps, and no moment twice (scoring.md, section 7)."""
 
+import re
 from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from aggregates.scores.throttle import (
     ApiRequest,
@@ -20,7 +20,7 @@ from aggregates.scores.throttle import (
     throttle_events,
     wait_after,
 )
-from tests.support.tables import each_of, table
+from tests.support.tables import beside, each_of, table
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -49,50 +49,37 @@ def failed(status: int, *at_s: float) -> list[ApiRequest]:
     return [asked(at, status) for at in at_s]
 
 
+WORD = re.compile(r"(\d*|\?)@([\d.]+)(?:/(\w+))?(?::(-|\w+))?(?:\+(\d+))?(?:~(\d+))?(\*?)")
+
+
+def requests_of(told: str) -> list[ApiRequest]:
+    """A status, if it failed, `@` how many seconds after noon, `/` its session, `:` its turn, `*` without a model; and
+    in milliseconds `+` the wait that was named and `~` how long it took."""
+    found = []
+    for status, at, session, turn, wait, took, unnamed in WORD.findall(told):
+        fields: dict[str, Any] = {"session_id": session or "s1", "turn": None if turn == "-" else turn or "t1"}
+        fields |= {"retry_after_ms": int(wait or 0) or None, "duration_ms": int(took or 0) or None}
+        fields |= {"failed": bool(status), "model": None if unnamed else "opus"}
+        found.append(asked(float(at), int(status) if status.isdigit() else None, **fields))
+    return found
+
+
 def found(events: list[ThrottleEvent]) -> list[tuple[Detector, float]]:
     return [(event.detector, event.delay_us / SECOND) for event in events]
+
+
+def costs(events: list[ThrottleEvent]) -> str:
+    return ", ".join(f"{detector} {delay_s:g}" for detector, delay_s in found(events))
 
 
 MICRO = 1e-6  # A microsecond, in seconds
 
 
-@table(
-    ("requests", "expected"),
-    {
-        "nothing failed": ([asked(0), asked(600)], []),
-        # rate limits, and what was told to wait
-        "429 is one": ([asked(0, 429), asked(90)], [("rate_limit", 90)]),
-        "the second in the first": ([*failed(429, 0, 20), asked(90)], [("rate_limit", 90), ("rate_limit", 0)]),
-        "one that names one": ([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
-        "both": ([asked(0, 429, retry_after_ms=5000), asked(40)], [("rate_limit", 40), ("retry_after", 0)]),
-        # how long somebody waited
-        "nothing follows": ([asked(0, 429)], [("rate_limit", 0)]),
-        "nobody waits longer than that": ([asked(0, 429), asked(1800 + MICRO)], [("rate_limit", 0)]),
-        "another session's answer": ([asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)]),
-        # bursts
-        "two failures are no burst": ([asked(0, 400), asked(60), asked(61, 400)], []),
-        "three within two minutes are one": ([*failed(400, 0, 60, 120), asked(150)], [("error_burst", 150)]),
-        "three within more are none": (failed(400, 0, 60, 120 + MICRO), []),
-        "bursts that share a failure are one": (failed(400, 0, 60, 120, 200), [("error_burst", 200)]),
-        "two bursts": (failed(400, 0, 60, 120, 180.5, 240.5, 300.5), [("error_burst", 180.5), ("error_burst", 120)]),
-        "a burst of rate limits takes no time from them": (
-            [*failed(429, 0, 1, 2), asked(9)],
-            [("rate_limit", 9), ("error_burst", 0), ("rate_limit", 0), ("rate_limit", 0)],
-        ),
-        # pauses after a failure
-        "a pause under two minutes": ([asked(0, 500), asked(120 - MICRO)], []),
-        "a pause of two minutes": ([asked(0, 500), asked(120)], [("request_gap", 120)]),
-        "it was sent before two minutes were over": ([asked(0, 500), asked(120, duration_ms=1)], []),
-        "a pause of over half an hour": ([asked(0, 500), asked(1800 + MICRO)], []),
-        "sent within it": ([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)]),
-        "somebody asked anew": ([asked(0, 500), asked(300, turn="t2")], []),
-        "which turn was not seen": ([asked(0, 500, turn=None), asked(300, turn=None)], []),
-    },
-)
-def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list[tuple[Detector, float]]) -> None:
-    """One developer's requests: seconds after noon, and the status of those that failed."""
-    assert found(throttle_events(requests)) == expected
-    assert found(throttle_events(reversed(requests))) == expected
+@beside()
+def test_what_fires_and_what_it_costs(told: str, expected: str) -> None:
+    """Of one developer's requests."""
+    requests = requests_of(told)
+    assert costs(throttle_events(requests)) == costs(throttle_events(reversed(requests))) == expected
 
 
 @each_of([(499, False), (500, True), (529, True), (599, True), (600, False)])
@@ -105,27 +92,11 @@ def test_which_status_says_that_the_provider_failed(status: int, expected: bool)
 FAILURES = failed(529, *range(0, 301, 60))
 
 
-@table(
-    ("requests", "elsewhere_s", "expected"),
-    {
-        "five minutes of one are a burst": ([*FAILURES, asked(310)], [], [("error_burst", 310)]),
-        "over five minutes": ([*FAILURES, asked(300 + MICRO, 503), asked(310)], [], [("service_outage", 310)]),
-        "three failures of two": ([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)]),
-        "two of one": ([asked(10, 500), asked(10, 500, session_id="s2"), asked(60)], [10], [("service_outage", 50)]),
-        "within two minutes": ([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)]),
-        "a mistake of one's own": ([asked(10, 404), asked(60)], [0, 1], []),
-        "a burst of one's own": ([*failed(400, 0, 1, 2), asked(60)], [0, 1], [("error_burst", 60)]),
-        "an outage comes before a burst": (
-            [asked(0, 500), *failed(400, 1, 2, 3), asked(60)],
-            [0, 1],
-            [("service_outage", 60), ("error_burst", 0)],
-        ),
-    },
-)
-def test_outages(requests: list[ApiRequest], elsewhere_s: list[float], expected: list[tuple[Detector, float]]) -> None:
+@beside()
+def test_outages(told: str, elsewhere_s: list[float], expected: str) -> None:
     """Failures by the provider's fault that two developers saw, or one for over five minutes."""
     elsewhere_us = [NOON + round(second * SECOND) for second in elsewhere_s]
-    assert found(throttle_events(requests, elsewhere_us=reversed(elsewhere_us))) == expected
+    assert costs(throttle_events(requests_of(told), elsewhere_us=reversed(elsewhere_us))) == expected
 
 
 @table(
@@ -151,61 +122,18 @@ def test_an_outage_says_what_was_seen_and_nothing_of_others() -> None:
     assert (lasting.at_us, lasting.outage_us) == (NOON, NOON)
 
 
-ALONE = " No other request of the session followed soon."
-
-
-@table(
-    ("requests", "details"),
-    {
-        "a rate limit": ([asked(0, 429), asked(9)], ["A request to opus was answered 429."]),
-        "nothing follows": ([asked(0, 429, model=None)], ["A request to an unnamed model was answered 429." + ALONE]),
-        "a wait that was asked for": (
-            [asked(0, 503, retry_after_ms=1500), asked(9)],
-            ["The provider asked to wait 1.5 s before the next request to opus."],
-        ),
-        "a burst": (
-            [asked(0, 400), asked(1, None, failed=True, session_id="s2"), asked(2, 400, session_id="s2"), asked(9)],
-            ["3 requests failed within 2.0 s (400 x 2, no status x 1)."],
-        ),
-        "a pause": ([asked(0, 500), asked(150)], ["Nothing was asked for 150.0 s after a request had failed."]),
-    },
-)
-def test_an_event_says_what_was_seen(requests: list[ApiRequest], details: list[str]) -> None:
+@beside()
+def test_an_event_says_what_was_seen(told: str, details: str) -> None:
     """One sentence; its time and its session are those of the first request; only an outage has a confidence."""
-    events = throttle_events(requests)
-    assert [event.details for event in events] == details
-    assert all((event.at_us, event.session_id) == (NOON, "s1") for event in events)
-    assert all((event.confidence, event.outage_us) == (None, None) for event in events)
+    (event,) = throttle_events(requests_of(told))
+    assert (event.details, event.at_us, event.session_id) == (details, NOON, "s1")
+    assert (event.confidence, event.outage_us) == (None, None)
 
 
-def of_second(*requests: ApiRequest) -> list[ApiRequest]:
-    return [replace(each, record_id=f"{each.record_id} too", session_id="s2", turn="t2") for each in requests]
-
-
-@table(
-    ("requests", "elsewhere_us", "expected"),
-    {
-        "an outage before a rate limit": (
-            [asked(0, 429), asked(100), *of_second(asked(10, 500), asked(60))],
-            [NOON, NOON],
-            [("rate_limit", 50), ("service_outage", 50)],
-        ),
-        "a rate limit before a wait that was named": (
-            [asked(0, 503, retry_after_ms=1), asked(100), *of_second(asked(10, 429), asked(60))],
-            [],
-            [("retry_after", 50), ("rate_limit", 50)],
-        ),
-        "a burst before a pause": (
-            [asked(0, 400), asked(200), *of_second(*failed(400, 150, 151, 152), asked(180))],
-            [],
-            [("request_gap", 170), ("error_burst", 30)],
-        ),
-    },
-)
-def test_who_comes_first_takes_the_time(
-    requests: list[ApiRequest], elsewhere_us: list[int], expected: list[tuple[Detector, float]]
-) -> None:
-    assert found(throttle_events(requests, elsewhere_us=elsewhere_us)) == expected
+@beside()
+def test_who_comes_first_takes_the_time(told: str, elsewhere_s: list[float], expected: str) -> None:
+    elsewhere_us = [NOON + round(second * SECOND) for second in elsewhere_s]
+    assert costs(throttle_events(requests_of(told), elsewhere_us=elsewhere_us)) == expected
 
 
 def timings(
