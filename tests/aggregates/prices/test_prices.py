@@ -46,79 +46,23 @@ MILLION = 1_000_000
 DOLLAR = 10**9  # in nano-dollars
 
 
-def price(model: str = "claude-test-4", at_us: int = AFTER_US, **tokens: Any) -> Price | None:
+TIMES = {"before": BEFORE_US, "after": AFTER_US, "before the first": parse_instant("2026-01-01") - 1}
+
+
+def price(model: str = "claude-test-4", at: str = "after", **tokens: Any) -> Price | None:
     """Of these classes of tokens; input and output are observed, unless they are given as None."""
     usage: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0, **tokens}
+    at_us = TIMES[at] if at in TIMES else parse_instant(at)
     return BOOK.price(model, at_us, Usage(**usage))
 
 
-@table(
-    ("usage", "nano", "kind"),
-    {
-        "input": ({"input_tokens": MILLION}, 2 * DOLLAR, "estimate"),
-        "output": ({"output_tokens": MILLION}, 10 * DOLLAR, "estimate"),
-        "reads from the cache": ({"cache_read_tokens": MILLION}, 200_000_000, "estimate"),
-        "a list price of nothing is a price": ({"model": "free", "input_tokens": MILLION}, 0, "estimate"),
-        "a class that is not used": ({"model": "input-only", "input_tokens": MILLION}, DOLLAR, "estimate"),
-        # writes to the cache
-        "short writes": ({"cache_write_tokens": MILLION, "cache_write_1h_tokens": 0}, 2_500_000_000, "estimate"),
-        "an hour's": ({"cache_write_tokens": MILLION, "cache_write_1h_tokens": MILLION}, 4 * DOLLAR, "estimate"),
-        "both": ({"cache_write_tokens": MILLION, "cache_write_1h_tokens": 400_000}, 3_100_000_000, "estimate"),
-        "writes of unknown duration": ({"cache_write_tokens": MILLION}, 2_500_000_000, "lower_bound"),
-        "one kind of write": ({"model": "one-write", "cache_write_tokens": MILLION}, 1_250_000_000, "estimate"),
-        "writes at one price": ({"model": "same-writes", "cache_write_tokens": MILLION}, 1_250_000_000, "estimate"),
-        # what was not observed
-        "input was not observed": ({"input_tokens": None, "output_tokens": MILLION}, 10 * DOLLAR, "lower_bound"),
-        "output was not observed": ({"input_tokens": MILLION, "output_tokens": None}, 2 * DOLLAR, "lower_bound"),
-        # long context, of old: the whole request moves band
-        "at the length": ({"at_us": BEFORE_US, "input_tokens": 200_000}, 600_000_000, "estimate"),
-        "above the length": ({"at_us": BEFORE_US, "input_tokens": 200_001}, 1_200_006_000, "estimate"),
-        "above it": ({"at_us": BEFORE_US, "input_tokens": 1, "cache_read_tokens": 200_000}, 120_006_000, "estimate"),
-        "and short writes": (
-            {"at_us": BEFORE_US, "cache_write_tokens": 200_001, "cache_write_1h_tokens": 0},
-            1_500_007_500,
-            "estimate",
-        ),
-        "output counts not": ({"at_us": BEFORE_US, "output_tokens": 300_000}, 4_500_000_000, "estimate"),
-        "from the change on": ({"at_us": AFTER_US, "input_tokens": 200_001}, 400_002_000, "estimate"),
-        # rounding the whole sum to nano-dollars, half to even; a token of `tenth` costs a tenth of one
-        "0.5 is 0": ({"model": "tenth", "input_tokens": 5}, 0, "estimate"),
-        "1.4 is 1": ({"model": "tenth", "input_tokens": 14}, 1, "estimate"),
-        "1.5 is 2": ({"model": "tenth", "input_tokens": 15}, 2, "estimate"),
-        "2.5 is 2": ({"model": "tenth", "input_tokens": 25}, 2, "estimate"),
-        "3.5 is 4": ({"model": "tenth", "input_tokens": 35}, 4, "estimate"),
-        "0.4 and 0.5 are 1": ({"model": "tenth", "input_tokens": 4, "output_tokens": 1}, 1, "estimate"),
-        "a millionth of a nano-dollar": ({"model": "least", "input_tokens": 600_000}, 1, "estimate"),
-        "as much as can be kept": ({"model": "nano", "input_tokens": 2**63 - 1}, 2**63 - 1, "estimate"),
-    },
-)
+@beside()
 def test_a_request_costs(usage: dict[str, Any], nano: int, kind: str) -> None:
     """In nano-dollars, stamped with the revision and with how sure it is."""
     assert price(**usage) == Price(nano, f"catalog_{kind}", 5)  # type: ignore[arg-type]
 
 
-@table(
-    "usage",
-    {
-        "a model that is not listed": {"model": "claude-test-5"},
-        "an id of two models": {"model": "ambiguous"},
-        "an id of two providers": {"model": "two-vendors"},
-        "an id of no provider": {"model": "no-vendor"},
-        "no price was published": {"model": "nothing"},
-        "before the first": {"model": "gap", "at_us": parse_instant("2026-01-01") - 1},
-        "at the end of a price": {"model": "gap", "at_us": AFTER_US},
-        "the catalog's own reason": {"model": "gap", "at_us": parse_instant("2026-04-01")},
-        "no rate for reads": {"model": "no-cache", "cache_read_tokens": 1},
-        "none for an hour's": {"model": "one-write", "cache_write_tokens": 1, "cache_write_1h_tokens": 1},
-        "none for output": {"model": "input-only", "output_tokens": 1},
-        "none for input": {"model": "output-only", "input_tokens": 1},
-        "cache alone": {"input_tokens": None, "output_tokens": None, "cache_read_tokens": 9},
-        "less than no input": {"input_tokens": -1},
-        "less than no write": {"cache_write_tokens": -1},
-        "a part over the whole": {"cache_write_tokens": 1, "cache_write_1h_tokens": 2},
-        "more than can be kept": {"model": "nano", "input_tokens": 2**63},
-    },
-)
+@beside()
 def test_a_request_without_a_price_never_costs_nothing(usage: dict[str, Any]) -> None:
     assert price(**({"input_tokens": 1} | usage)) is None
 
