@@ -1,7 +1,7 @@
 """What stands in the log: of a text, in a form that later programs read, and nothing secret unsealed."""
 
-from base64 import b85decode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -58,17 +58,7 @@ def test_readings_that_stand_in_logs_grow_at_their_end_only(kind: type[msgspec.S
     assert kind.__struct_fields__ == tuple(GOLDEN[kind].split())
 
 
-FORM_1 = (
-    b"cmZ9KYe-XJ7{}jDottQzlI27xE1jgK-KR;4j;PSgT9TKQx0Sc!%#@k4&M~6ar`%+Nm?I&bR+RN2EW|h+&zHO{ghItGD5hqaV_v2;PtT-N(BXOB"
-    b"_dO3UJiq_{eGEp9^_X@s(v2VY#*C2^-7Kv?S>KnuiKnxSuGH7<@l+XVAC6c*2Iw@A>Um+KB&x>O+Zb<>IKJ8L74~+;H6^xYE=#$Gen@+ozsmdK"
-    b"OT(h|PZN$O#ieTG#Y?+nf)CF3?|L7lid804=yRX*?YA(SYIrr*HZIAzFg1~v-eP&%DQr@HZ*z|M@2DyYzoQLq)p?gJ$zN*=iWbx_yhfHUC0MQ`"
-    b"d3_Powpgy|QLG+e7_uVdNr-Y&w$rj0CxcHj3|_qo`%ea+<su?_10tH>JP38n0}*R{L`?c1;+ZERg1iv1bBV#*e=#^hh;Stx{=aZmAS;9gp$0e{"
-    b"vZ2AqweFVYXC>Rk`DVY4yn@nlmAXt>cu|Qd%d03lpwCXt-5+|)VSPCg7{+WioYv@(AB3NapTk95glJhR2N7am=my?m$g9A36KXC^+BF6bU19K3"
-    b"u$$Zv5#x>s{vy=p8N3bd{N?Af4XJ+8h3977D>>{;oBG5x3*lXl#%~!aX^iR*nQ(|lXYTq&9N>L+WM|0stGi^=x|d|it2F;YIrn;Y*}<_u?%9Bx"
-    b"NK(-;u9#G_?~v44?es}JQKv^jh**h>pCdxs+-VsFybpwk(1HInu-bvE3v>t}Z$RD#<|oSxt^mJ-Ktrva!Hw`1!JydzcV|H-&1V}>1McerU^URl"
-    b"pX#ANjR#4RIz49$ZM0NWs<4VG`2X`!q*>5<xkyzBu8S1X%+V0_)@YVmj|32cb+?g7Bm%dypz9z^%o!jXfb10@f`ZyGIGh1A=is~#h-+YqB6u(v"
-    b"3k*JGV{jhS|GCXJqWTHas_AZ@o50d%pcO(?!*7WpjE?"
-)
+FORM_1 = Path(__file__).with_name("form_1.bin")
 """Rows as an earlier program wrote them, of the texts below."""
 
 
@@ -160,7 +150,7 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
     texts = [retain(place, asked(Words(text)), DIGESTER) for place, text in enumerate(prompts, 1)]
     texts.append(retain(4, answered(Words("Done, all tests pass.")), DIGESTER))
     texts.append(retain(5, batch(records, Words(table.words)), DIGESTER))
-    stored = msgspec.structs.replace(told(RetainedReading(1), form=1), rows=b85decode(FORM_1))
+    stored = msgspec.structs.replace(told(RetainedReading(1), form=1), rows=FORM_1.read_bytes())
     assert [_read_then(row) for row in retained_readings(stored)] == [
         _read_then(row) for row in texts if row is not None
     ]

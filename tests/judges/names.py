@@ -1,5 +1,7 @@
 """The names of all features of a prompt, and all signals of a boundary, in the order in which training numbers them."""
 
+from pathlib import Path
+
 from aggregates.judging.boundary import OPENS, SAID
 from aggregates.reading.features import LENGTHS, PAIR_NAMES, WORD_NAMES, extract
 from aggregates.reading.model import of_pasted
@@ -7,6 +9,7 @@ from aggregates.reading.prompt_text import split_pasted
 from aggregates.reading.readings import CROSSED
 from aggregates.reading.sentences import ABOUT, FINDINGS, OPENERS, PAIRS, PHRASE_CUES, VERBS, VOCABULARY, WORD_CUES
 from aggregates.reading.verdicts import INTENTS
+from tests.support.tables import lines_of
 
 _SAID = ("request", "question", "report", "statement")
 _HOWS = (*("plain", "you", "we", "i", "want", "lets"), *("please", "should", "suggest", "sure", "forbid", "unwanted"))
@@ -33,14 +36,8 @@ TRAITS: tuple[str, ...] = (
 _OPENERS = sorted(set(OPENERS.values()) | {"other", "empty"} | {f"do_{verb}" for verb in VERBS})
 _PLACES = ("first", "last", "any")
 
-_SHAPES = (
-    *("ends in ?", "asks ?", "asks ? twice", "ends in :", "exclaims", "quotes", "colon first line", "filler first"),
-    *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
-    *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
-    *("path", "symbol", "code name", "mention", "url", "flagged"),
-    *("says nothing", "word list"),
-    *("no own words", "pasted", "pasted over own", "pasted reference"),
-)
+_TOLD = lines_of(Path(__file__).with_suffix(".txt"))
+_SHAPES, _CONTEXT, _SIGNALS = ([name for of, name in _TOLD if of == part] for part in ("shapes", "context", "signals"))
 
 FEATURES: tuple[str, ...] = (
     *sorted(WORD_NAMES.values()),
@@ -57,20 +54,7 @@ FEATURES: tuple[str, ...] = (
 )
 
 CONTEXT_FEATURES = (
-    "context:first",
-    "context:after an offer",
-    "context:after silence",
-    "context:after a command",
-    "context:after a review command",
-    "context:first and short",
-    "context:first and of few words",
-    "context:first and nothing named",
-    "context:first and plain",
-    "context:first and pasted",
-    "short and nothing named",
-    "nothing pasted: report",
-    "nothing pasted: first and vague",
-    "nothing pasted: error",
+    *_CONTEXT,
     *(f"is:{intent}" for intent in INTENTS),
     *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )
@@ -78,35 +62,7 @@ CONTEXT_FEATURES = (
 ALL_FEATURES = FEATURES + CONTEXT_FEATURES
 PASTED: frozenset[str] = frozenset(name for name in ALL_FEATURES if of_pasted(name))
 
-SIGNALS: tuple[str, ...] = (
-    *SAID,
-    *OPENS,
-    *(f"under {most} % of its words are of the turn before" for most in (30, 20, 8)),
-    *(f"under {most} % of its words are of the last turns" for most in (40, 30)),
-    "its answer has no words of the turn before",
-    "fresh, and new to the last turns too",
-    *("a word or more is new", "4 words or more are new", "8 words or more are new"),
-    "changes the same files",
-    "the last prompt described a finding",
-    "a short order after a review",
-    "is a command",
-    "a commit or a merge was asked for just before",
-    "the answer before closes",
-    "the answer before offers more",
-    "the answer before asks something",
-    "the answer before broke off",
-    "hardly an answer before",
-    "the work before was interrupted",
-    "the turn before was a command",
-    "turns to something new",
-    "stands apart, 10 minutes later",
-    "stands apart, 20 minutes later",
-    "stands apart, an hour later",
-    "fresh, and points back at nothing",
-    "fresh, and asks for something",
-    "fresh, and asks a question",
-    "asks for something after finished work",
-)
+SIGNALS: tuple[str, ...] = (*SAID, *OPENS, *_SIGNALS)
 
 
 def features_of(text: str) -> set[str]:
