@@ -96,30 +96,14 @@ def test_an_import_changes_no_time_and_no_answer_that_was_seen_live() -> None:
 FOUR = "1p#p=one 2p@600=two 3l@600#log=two 4p@1200#twice=three 5p@1800#twice=four"
 
 
-@table(
-    ("told", "reports", "work"),
-    {
-        "at the moment of a prompt: to it": (FOUR, "tool@600", "0 1 0 0"),
-        "just before it: to the one before": (FOUR, "tool@599.999999", "1 0 0 0"),
-        "before all prompts: to the first": (FOUR, "tool@-1", "1 0 0 0"),
-        "long after all: to the last": (FOUR, "tool@86400", "0 0 0 1"),
-        "by the prompt id, whatever the time": (FOUR, "tool@86400#p", "1 0 0 0"),
-        "by the id that only the log named": (FOUR, "tool@0#log", "0 1 0 0"),
-        "an id used twice: to the last": (FOUR, "tool@86400#twice", "0 0 0 1"),
-        "an id used twice: not before its time": (FOUR, "tool@1500#twice", "0 0 1 0"),
-        "an unknown id: by time": (FOUR, "tool@86400#unknown", "0 0 0 1"),
-        "typed while the agent works, in its name": (TYPED + "#runs=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
-        "typed so, in its own name": (TYPED + "#own=two", "tool@3#runs tool@7#own tool@8#own", "1 2"),
-        "typed so, without a name": (TYPED + "=two", "tool@3#runs tool@7#runs tool@8#runs", "1 2"),
-        "what goes on for it stays with it": ("1p#p=one 2p@5#p=two 3l@6#q=two", "tool@7#p tool@7#p tool@7#q", "2 1"),
-        "helpers before a prompt are not its work": ("1p#p", "~request@-2 ~request@-2#p request@-1 ~request@1", "3"),
-        "a sub-agent's session has no turns": ("1p", "tool@1 start:subagent@86400", ""),
-    },
-)
+@beside()
 def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
     told: str, reports: str, work: str
 ) -> None:
-    turns, aliases = build_turns(SESSION, captured(told), {}, reported(reports), openings={})
+    """`four`: four prompts, of which the second has a name in the log alone, and the last two have one name."""
+    turns, aliases = build_turns(
+        SESSION, captured(FOUR if told == "four" else told), {}, reported(reports), openings={}
+    )
     done = [turn.work.tool_calls + sum(usage.requests for usage in turn.work.usage) for turn in turns]
     assert (" ".join(map(str, done)), len(aliases)) == (work, len(turns))
 
