@@ -1,9 +1,9 @@
 """Letters, tiers and score arithmetic on both sides of every bound (scoring.md, sections 3 and 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from math import nextafter
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,50 +24,26 @@ from aggregates.scores.grades import (
     worst_pillar,
 )
 from aggregates.scores.prompt_grade import grade_text
-from tests.support.tables import table
+from tests.support.tables import each_of, table
 
-Step = tuple[float, str]
-
-RUBRIC_STEPS: Sequence[Step] = (
-    *((0, "F"), (30, "D"), (50, "C"), (60, "C+"), (65, "B-"), (70, "B"), (80, "B+"), (85, "A-"), (90, "A"), (95, "A+")),
-)
-RATE_STEPS: Sequence[Step] = (
-    *((0, "F"), (20, "D"), (40, "C"), (50, "C+"), (55, "B-"), (60, "B"), (70, "B+"), (80, "A-"), (85, "A"), (95, "A+")),
-)
-PERSONAL_STEPS: Sequence[Step] = (
-    *((0, "starting"), (25, "building"), (50, "scaling"), (75, "leading"), (90, "elite")),
-)
-SKILL_STEPS: Sequence[Step] = (
-    *((0, "Novice"), (30, "Practitioner"), (50, "Proficient"), (70, "Expert"), (90, "Elite")),
-)
+STEPS: dict[Callable[[float], str], str] = {
+    rubric_letter: "0 F, 30 D, 50 C, 60 C+, 65 B-, 70 B, 80 B+, 85 A-, 90 A, 95 A+",
+    partial(svc_letter, decided_count=DECIDED_MIN): "0 F, 20 D, 40 C, 50 C+, 55 B-, 60 B, 70 B+, 80 A-, 85 A, 95 A+",
+    partial(personal_tier, decided_count=DECIDED_MIN): "0 starting, 25 building, 50 scaling, 75 leading, 90 elite",
+    skill_tier: "0 Novice, 30 Practitioner, 50 Proficient, 70 Expert, 90 Elite",
+}
 
 
-def sides(steps: Sequence[Step]) -> list[Any]:
-    """A row at each lower bound, one just below each upper bound, and one at 100."""
-    rows = [pytest.param(bound, name, id=f"{name} from {bound}") for bound, name in steps]
-    below = [(nextafter(upper, 0), name, f"{name} just below {upper}") for (_, name), (upper, _) in pairwise(steps)]
-    rows += [pytest.param(score, name, id=sentence) for score, name, sentence in below]
-    return [*rows, pytest.param(100.0, steps[-1][1], id=f"{steps[-1][1]} at 100")]
+@each_of(STEPS.items())
+def test_a_letter_and_a_tier_begin_at_their_bound(name_of: Callable[[float], str], told: str) -> None:
+    """Of a rubric's score, of a completion rate, of the habit index; just below the next bound, and at 100, as well."""
+    steps = [(float(bound), name) for bound, name in map(str.split, told.split(", "))]
+    for (bound, name), (upper, _) in pairwise([*steps, (nextafter(100, 101), "")]):
+        assert [name_of(score) for score in (bound, nextafter(upper, 0))] == [name, name]
 
 
-@pytest.mark.parametrize(("score", "letter"), sides(RUBRIC_STEPS))
-def test_the_letter_of_a_rubric_score(score: float, letter: str) -> None:
-    assert rubric_letter(score) == letter
-
-
-@pytest.mark.parametrize(("score", "letter"), sides(RATE_STEPS))
-def test_the_letter_of_a_completion_rate(score: float, letter: str) -> None:
-    assert svc_letter(score, DECIDED_MIN) == letter
-
-
-@pytest.mark.parametrize(("score", "tier"), sides(PERSONAL_STEPS))
-def test_the_tier_of_a_completion_rate(score: float, tier: str) -> None:
-    assert personal_tier(score, DECIDED_MIN) == tier
-
-
-@pytest.mark.parametrize(("index", "tier"), [pytest.param(None, "Novice", id="Novice of nothing"), *sides(SKILL_STEPS)])
-def test_the_tier_of_a_skill_index(index: float | None, tier: str) -> None:
-    assert skill_tier(index) == tier
+def test_of_nothing_somebody_is_a_novice() -> None:
+    assert skill_tier(None) == "Novice"
 
 
 @table(
