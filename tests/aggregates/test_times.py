@@ -123,16 +123,7 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
         times.zone_named(name)
 
 
-@each_of(
-    [
-        ("2026-07-01", None, "together"),
-        (None, "2026-07-01", "together"),
-        ("yesterday", "2026-07-01", "from must be"),
-        ("2026-07-01", "9999-12-31", "to must be"),
-        ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z", "after"),
-        ("2026-07-02", "2026-07-01", "after"),
-    ]
-)
+@beside()
 def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         times.time_range(start, end, BERLIN, _NOON_US)

@@ -14,7 +14,7 @@ from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.times import parse_instant
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, rate, snapshot
-from tests.support.tables import beside, table
+from tests.support.tables import beside
 
 BEFORE_US, AFTER_US = parse_instant(CHANGE) - 1, parse_instant(CHANGE)
 UNDETERMINED: dict[str, Any] = {"model": {"status": "ambiguous"}, "list_rates": []}
@@ -67,17 +67,7 @@ def test_a_request_without_a_price_never_costs_nothing(usage: dict[str, Any]) ->
     assert price(**({"input_tokens": 1} | usage)) is None
 
 
-@table(
-    ("model", "listed"),
-    {
-        "as an agent decorates it": ("Claude-Test-4[1m]", "claude-test-4"),
-        "with the vendor that the catalog names": ("anthropic/claude-test-4", "claude-test-4"),
-        "with another vendor": ("openai/claude-test-4", None),
-        "with one of two vendors": ("anthropic/two-vendors", None),
-        "with the vendor that the id itself names": ("aws/on-bedrock", "on-bedrock"),
-        "with a vendor, and listed so": ("openai/listed", "openai/listed"),
-    },
-)
+@beside()
 def test_a_model_is_looked_up(model: str, listed: str | None) -> None:
     """And is found again, the second time from memory."""
     for found in (BOOK.lookup(model), BOOK.lookup(model)):

@@ -136,20 +136,7 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert not read_response("Here it is. Want me to create this file in the repo?", DIGESTER).invites
 
 
-@each_of(
-    [
-        ("Done. I added:\n- a row\n- a section", True),
-        ("1. **Lists** all\nAll tests pass.\n" + "It falls through. " * 9, True),
-        ("Shell: `Note: not updated`\n- asks first", False),
-        ("It is a no-op for zsh, and ensures that the folder is created for others.", False),
-        ("- **Strategy**: Commits are created automatically with trailers", False),
-        ("- `TestOrphans` - Tests manually created branches", False),
-        ("JSONL lines are complete JSON objects, so it returns an error:", False),
-        ("The page is now updated.", True),
-        ("It works now. Your file was created before our changes were compiled.", False),
-        ("It is green.\n```\n✓ configured\n```", False),
-    ]
-)
+@beside()
 def test_an_answer_tells_at_its_end_of_work_that_is_done(answer: str, done: bool) -> None:
     """Outside code and quotes."""
     assert read_response(answer, DIGESTER).reports_done is done

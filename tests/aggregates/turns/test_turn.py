@@ -250,17 +250,7 @@ def test_a_call_tells_its_file_its_lines_and_its_input() -> None:
     assert gone[-1] is None
 
 
-@table(
-    ("kind", "prompt_id", "shown"),
-    {
-        "a prompt": ("prompt", "p", {"prompt", "text_digest"}),
-        "a response": ("response", "p", {"response"}),
-        "a tool call": ("tool", "p", {"tool"}),
-        "a request": ("request", "p", set()),
-        "a session's start is a matter of time": ("session_start", None, set()),
-        "so is its end": ("session_end", None, set()),
-    },
-)
+@beside()
 def test_a_record_is_reduced_to_what_its_kind_needs(kind: RecordKind, prompt_id: str | None, shown: set[str]) -> None:
     """Texts become readings and digests; where the words are gone there is none."""
     told = observed(kind, text=PATH, prompt_id="p", source="clear")

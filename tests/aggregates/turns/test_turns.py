@@ -237,33 +237,13 @@ def test_the_agents_last_deed_is_no_chore_of_its_own_and_no_end(told: str, agent
     assert turn.agent_us == agent_us
 
 
-@each_of(
-    [
-        ([], 0),
-        ([7], 0),
-        ([0, 5], 5),  # five minutes are not over five minutes
-        ([0, 5.001], 0),
-        ([0, 3, 20, 22], 5),
-        ([22, 0, 20, 3, 3], 5),
-        ([0, 20], 0),
-        ([0, 4, 8, 12, 16, 20], 20),
-    ]
-)
+@beside()
 def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
     """Whatever the order, and however often one moment is told."""
     assert active_us(int(minute * MINUTE) for minute in minutes) == active * MINUTE
 
 
-@each_of(
-    [
-        ([], 0),
-        ([(0, 5)], 5),
-        ([(0, 5.001)], None),  # it may hold a pause
-        ([(0, 3), (20, 22)], 5),
-        ([(0, 3), (1, 5), (9, 10)], 10),
-        ([(0, 3), (20, 26)], None),
-    ]
-)
+@beside()
 def test_turns_tell_the_active_time_by_their_ends_unless_one_is_long(
     turns: list[tuple[float, float]], active: float | None
 ) -> None:
