@@ -39,22 +39,10 @@ def test_what_was_not_observed_may_be_work(turns: list[Turn], unseen: bool, told
     assert (floor.passed, floor.unseen, floor.told) == (False, unseen, told)
 
 
-@table(
-    ("turns", "passed"),
-    {
-        "two countable turns are too few": ([worked()] * 2, False),
-        "three countable turns pass without any tool": ([worked()] * 3, True),
-        "nine added lines are too few": ([worked(lines_added=9)], False),
-        "ten added lines pass": ([worked(lines_added=10)], True),
-        "ten removed lines pass": ([worked(lines_removed=10)], True),
-        "four reading calls do not pass": ([worked(tool_calls=4)], False),
-        "five do: an attempt is work": ([worked(tool_calls=2), worked(tool_calls=3)], True),
-        "a check that failed": ([worked(marks="k", tool_calls=1)], True),
-        "one mutating call passes": ([worked(tool_calls=1, mutating_calls=1)], True),
-    },
-)
-def test_what_passes(turns: list[Turn], passed: bool) -> None:
+@beside()
+def test_what_passes(told: list[dict[str, Any]], passed: bool) -> None:
     """Any one of three turns, ten lines, one mutating call, one check and five calls."""
+    turns = [worked(**each) for each in told]
     floor = substance(turns, turns)
     assert floor.passed is passed
     assert (floor.reason is None) is passed
@@ -69,21 +57,7 @@ def test_what_was_counted_is_told() -> None:
     assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (3, 16, 3)
 
 
-CANCELLED = worked(answer=None, marks="I")
-
-
-@table(
-    ("turns", "reason"),
-    {
-        "cancelled before any answer": ([CANCELLED], "interrupted"),
-        "the turn before the cancelled one was answered": ([worked(), CANCELLED], "too_few_turns"),
-        "interrupted comes first": ([worked("ok", answer=None, marks="I", lines_added=3)], "interrupted"),
-        "no turn counts": ([worked("ok")], "no_real_work"),
-        "no real work comes before lines": ([worked("ok", lines_added=3, tool_calls=2)], "no_real_work"),
-        "lines come before calls": ([worked(lines_added=1, tool_calls=1)], "too_few_lines"),
-        "tools ran and changed nothing": ([worked(tool_calls=1)], "no_mutating_calls"),
-        "one turn without any tool": ([worked()], "too_few_turns"),
-    },
-)
-def test_the_reason_is_the_first_that_holds(turns: list[Turn], reason: TriviaReason) -> None:
+@beside()
+def test_the_reason_is_the_first_that_holds(told: list[dict[str, Any]], reason: TriviaReason) -> None:
+    turns = [worked(**each) for each in told]
     assert substance(turns, turns).reason == reason

@@ -27,7 +27,7 @@ from tests.support.tables import beside, table
 ASKED = prompt("no own words", words="a")
 """A prompt that the embedded judge cannot class: here a text model is answered for it."""
 THANKS = prompt(navigational="acknowledgement")
-COMPLETE = worked("CKa", changed=(1,))
+UNDOES = prompt("phrase:undoing", "no own words")
 
 
 def rubric(intent: Intent | None, *earned: BooleanName) -> JudgeAnswered:
@@ -57,7 +57,7 @@ TEXTS = {
     "commits": "commit this and push it to the branch of the parser",
 }
 READ = {name: read_prompt(text, DIGESTER) for name, text in TEXTS.items()}
-SAID: dict[str, PromptReading | None] = {"asked": ASKED, "thanks": THANKS, "unseen": None, **READ}
+SAID: dict[str, PromptReading | None] = {"asked": ASKED, "thanks": THANKS, "undoes": UNDOES, "unseen": None, **READ}
 
 
 @beside()
@@ -144,25 +144,12 @@ def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None,
     assert (found.qualifies, found.floor.passed) == (qualifies, bool(work.mutating_calls))
 
 
-@table(
-    ("work", "outcome", "said", "complete", "judged"),
-    {
-        "as judged, complete": (COMPLETE, None, None, True, True),
-        "as judged, not complete": (worked("CE"), None, None, False, False),
-        "as judged, undecided": (worked("Ck"), None, None, None, None),
-        "a person says no": (COMPLETE, None, False, False, True),
-        "a person says yes": (worked("Ck"), None, True, True, None),
-        "a text model says no": (COMPLETE, False, None, False, False),
-        "a text model says yes": (worked("Ck"), True, None, True, True),
-        "never complete, whatever a text model says": (worked("CKE"), True, None, False, False),
-        "a person may say so all the same": (worked("CKE"), True, True, True, False),
-    },
-)
+@beside()
 def test_the_goal_is_reached_as_a_person_said_else_as_judged(
-    work: Work, outcome: bool | None, said: bool | None, complete: bool | None, judged: bool | None
+    marks: str, outcome: bool | None, said: bool | None, complete: bool | None, judged: bool | None
 ) -> None:
     found = concluded(
-        turn_at(1, ASKED, work=work, answered=True),
+        turn_at(1, ASKED, work=worked(marks, changed=(1,)), answered=True),
         rubrics=[rubric("bug_fix")],
         said=Overrides(complete=said),
         outcome=None if outcome is None else answered("outcome", complete=outcome),
@@ -171,30 +158,16 @@ def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     assert found.outcome.goal_complete is judged
 
 
-@table(
-    ("said", "courses", "reverts"),
-    {
-        "a change": (ASKED, ["CKa"], False),
-        "a revert alone": (ASKED, ["aRa"], True),
-        "a revert before a change": (ASKED, ["aKRC"], True),
-        "a revert of its own change": (ASKED, ["CR"], False),
-        "a revert of its own change in the next turn": (ASKED, ["C", "R"], False),
-        "a revert in the second turn, nothing before it": (ASKED, ["a", "R"], True),
-        "neither": (ASKED, ["KMPa"], False),
-        "a person asks to undo": (prompt("phrase:undoing", "no own words"), ["C"], True),
-        "a prompt that was not captured": (None, ["C"], False),
-    },
-)
-def test_a_sub_session_reverts_if_that_is_asked_or_done_first(said: Any, courses: list[str], reverts: bool) -> None:
+@beside()
+def test_a_sub_session_reverts_if_that_is_asked_or_done_first(said: str, courses: list[str], reverts: bool) -> None:
     """One revert within it, after its own change, is none."""
-    turns = [turn_at(n, said, work=worked(marks)) for n, marks in enumerate(courses)]
+    turns = [turn_at(n, SAID[said], work=worked(marks)) for n, marks in enumerate(courses)]
     assert concluded(*turns, rubrics=[rubric("bug_fix")]).reverts is reverts
 
 
 def test_only_the_goal_asks_to_undo() -> None:
     """A later prompt that does is no rework of what came before the sub-session."""
-    undo = prompt("phrase:undoing", "no own words")
-    turns = [turn_at(0, ASKED, work=worked("C")), turn_at(1, undo, work=worked("R"))]
+    turns = [turn_at(0, ASKED, work=worked("C")), turn_at(1, UNDOES, work=worked("R"))]
     assert not concluded(*turns, rubrics=[rubric("bug_fix"), rubric("small_change")]).reverts
 
 
