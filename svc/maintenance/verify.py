@@ -38,8 +38,8 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import FileKeys
 from svc.process import Place
-from svc.views.replay import Progress, digests, fill, nameless
-from svc.views.views import belongs_to_log, current_file, open_reader, snapshot
+from svc.views.replay import Progress, digests, nameless
+from svc.views.views import ViewsWriter, belongs_to_log, current_file, open_reader, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
 
@@ -225,9 +225,9 @@ async def _views(place: Place, store: EventStore, heard: Progress) -> tuple[list
             mark = bookmark(live)
             if not belongs_to_log(mark, store):
                 return [*findings, Finding("views", path.name, "was built from another log", _REBUILD)], 0
-            replay = partial(fill, again, store, heard, up_to=mark.position)
+            replay = ViewsWriter(again, store, trio.from_thread.check_cancelled).fill
             try:
-                await trio.to_thread.run_sync(partial(replay, give_way=trio.from_thread.check_cancelled))
+                await trio.to_thread.run_sync(partial(replay, heard, up_to=mark.position))
             except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:
                 what = f"a replay ended: {error}"
                 return [*findings, Finding("views", path.name, what, "see what is said of the log")], 0

@@ -26,12 +26,11 @@ from svc.views.views import (
     Cost,
     Stepped,
     ViewsDamaged,
-    leap,
+    ViewsWriter,
     open_reader,
     open_writer,
     point_to,
     remove_others,
-    step,
     taking_readings,
 )
 from svc_http.ports import ReplayStatus, Standing
@@ -68,25 +67,6 @@ class Pace:
         while self._captures_wait() and self._clock() < rest_ends:
             self._rest(NAP_SECONDS)
         self._slice_ends = self._clock() + SLICE_SECONDS
-
-
-class ViewsWriter:
-    def __init__(self, path: Path, store: EventStore, give_way: GiveWay | None = None) -> None:
-        self._db, self._give_way = open_writer(path), give_way
-        self._facts = (self._db, store)
-        self._thread_limit = trio.CapacityLimiter(1)
-
-    async def step(self) -> Stepped:
-        work = partial(step, *self._facts, PROJECT_EVENTS_MAX, self._give_way)
-        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
-
-    async def leap(self, heard: Callable[[int], None]) -> int:
-        """Apply so many facts that nobody may wait for them; undone at once when cancelled."""
-        work = partial(leap, *self._facts, LEAP_EVENTS, heard, trio.from_thread.check_cancelled)
-        return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
-
-    def close(self) -> None:
-        self._db.close()
 
 
 class BuildProgress:
@@ -161,12 +141,12 @@ class Projector:
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
         self._journal, self._store, self._charge = journal, store, charge
-        self._writer_of = partial(ViewsWriter, store=store, give_way=pace_for(self.gives_way))
+        self._pace, self._thread_limit = pace_for(self.gives_way), trio.CapacityLimiter(1)
         self.waiting = 0  # readers that wait for a position
         self._wanted = trio.Event()
         self._advanced = trio.Event()
         self._exclusive = trio.Lock()
-        self._writer = self._writer_of(path)
+        self._writer = self._write(path)
         self._token: trio.lowlevel.TrioToken | None = None
         self.readers = ReadPool(path, self._unreadable)
         try:
@@ -243,26 +223,26 @@ class Projector:
     async def exchange(self, path: Path) -> None:
         """Bring another views file up to the log and serve from it; where that fails, the old one goes on serving."""
         async with self._exclusive:
-            writer = self._writer_of(path)
+            writer = self._write(path)
             try:
                 position = -1
-                while position < (reached := (await writer.step()).position):
+                while position < (reached := (await self._step(writer)).position):
                     position = reached
                 await trio.to_thread.run_sync(point_to, path)
             except BaseException:
-                writer.close()
+                writer.db.close()
                 raise
             old_writer, old_readers = self._writer, self.readers
             self._writer, self.readers = writer, ReadPool(path, self._unreadable)
             self._note(position)
             self._exchanged = self.steps
         old_readers.close()
-        old_writer.close()
+        old_writer.db.close()
         remove_others(path.parent, path)
 
     def close(self) -> None:
         self.readers.close()
-        self._writer.close()
+        self._writer.db.close()
 
     async def _round(self) -> None:
         """Apply what is there now; what arrives meanwhile waits a little, for facts are cheaper by the hundred."""
@@ -273,9 +253,9 @@ class Projector:
                 path = self.readers.path
                 with taking_readings(path, self._store):
                     while self.level_at - self.position > LEAP_EVENTS:
-                        self._note(await self._writer.leap(partial(setattr, self, "_reached")))
+                        self._note(await self._leap())
                 remove_others(path.parent, path)
-            while self.position < end and (stepped := await self._writer.step()).position > self.position:
+            while self.position < end and (stepped := await self._step(self._writer)).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:
                     self._charge(cost)
@@ -283,6 +263,18 @@ class Projector:
             self._wanted = trio.Event()
             with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
                 await self._wanted.wait()
+
+    def _write(self, path: Path) -> ViewsWriter:
+        return ViewsWriter(open_writer(path), self._store, self._pace)
+
+    async def _step(self, writer: ViewsWriter) -> Stepped:
+        return await trio.to_thread.run_sync(writer.step, PROJECT_EVENTS_MAX, limiter=self._thread_limit)
+
+    async def _leap(self) -> int:
+        """Apply so many facts that nobody may wait for them; undone at once when cancelled."""
+        writer = ViewsWriter(self._writer.db, self._store, trio.from_thread.check_cancelled)
+        heard = partial(setattr, self, "_reached")
+        return await trio.to_thread.run_sync(writer.leap, LEAP_EVENTS, heard, limiter=self._thread_limit)
 
     def _unreadable(self, flaw: str) -> None:
         # Any reader, in any thread, reports a damaged page.

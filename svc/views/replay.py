@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from aggregates.event import Mendable
+from aggregates.telemetry.envelope import without_rest
 from projections.facts.facts import GiveWay
 from projections.reader import declared
 from svc.log.journal import Journal
@@ -22,9 +23,8 @@ from svc.process import Place, program
 from svc.views.projector import BuildProgress, Pace, Projector
 from svc.views.views import (
     LEAP_BATCH_EVENTS,
-    LEAP_EVENTS,
     RULES_VERSION,
-    leap,
+    ViewsWriter,
     new_file,
     open_writer,
     remove,
@@ -57,20 +57,19 @@ async def digests_of_child(var: Path, *, batch_events: int, up_to: int, hash_see
 
 
 def built_digests(
-    place: Place, progress: Progress, *, batch_events: int, up_to: int, give_way: GiveWay | None = None
+    place: Place, progress: Progress, *, batch_events: int, up_to: int, give_way: GiveWay = without_rest
 ) -> dict[str, str]:
     with closing(open_log(place)) as store, nameless(place.var) as db:
-        fill(db, store, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
+        ViewsWriter(db, store, give_way).fill(progress, batch_events, up_to)
         return digests(db)
 
 
-async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, give_way: GiveWay | None = None) -> None:
+async def build_in_thread(at: Place | Path, path: Path, progress: Progress, give_way: GiveWay = without_rest) -> None:
     """Build a views file from a log; it stops at once when this is cancelled."""
 
     def give_way_or_stop() -> None:
         trio.from_thread.check_cancelled()
-        if give_way is not None:
-            give_way()
+        give_way()
 
     def work() -> None:
         with closing(open_log(at)) as store, taking_readings(path, store):
@@ -85,11 +84,11 @@ def build(
     progress: Progress,
     *,
     batch_events: int = LEAP_BATCH_EVENTS,
-    give_way: GiveWay | None = None,
+    give_way: GiveWay = without_rest,
 ) -> None:
     remove(path)  # what is left of a build that was broken off may be torn
     with closing(_opened(path)) as db:
-        fill(db, store, progress, batch_events=batch_events, give_way=give_way)
+        ViewsWriter(db, store, give_way).fill(progress, batch_events)
         db.execute("PRAGMA journal_mode=WAL")
 
 
@@ -109,23 +108,6 @@ def _opened(path: Path) -> sqlite3.Connection:
     for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
         db.execute(f"PRAGMA {pragma}")
     return db
-
-
-def fill(
-    db: sqlite3.Connection,
-    store: EventStore,
-    progress: Progress,
-    *,
-    batch_events: int = LEAP_BATCH_EVENTS,
-    up_to: int | None = None,
-    give_way: GiveWay | None = None,
-) -> None:
-    """Bring empty views up to a position, by default the end of the log; no further than the log goes."""
-    end, before, position = store.head() if up_to is None else up_to, -1, 0
-    progress(position, end)
-    while before < position < end:
-        before, wanted = position, min(LEAP_EVENTS, end - position)
-        position = leap(db, store, wanted, lambda done: progress(done, end), give_way, batch_events)
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:

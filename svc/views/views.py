@@ -11,7 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -214,111 +214,109 @@ class Stepped(NamedTuple):
     costs: Sequence[Cost] = ()
 
 
-def step(
-    db: sqlite3.Connection,
-    store: EventStore,
-    limit_events: int,
-    give_way: GiveWay | None = None,
-    later: Touched | None = None,
-) -> Stepped:
-    """Apply the next facts after the bookmark, or pass a corrupt one over.
+class ViewsWriter:
+    """Brings views up to a log, in one thread at a time."""
 
-    `give_way` is called about once a millisecond: between facts, and from within SQLite's statements. `later`: is told
-    what is to be derived, which `derived` does.
-    """
-    db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
-    after = bookmark(db).position
-    try:
-        facts = _read_facts(store, after, limit_events, give_way)
-    except CorruptEvent:
-        # One event at a time up to the corrupt one: the others count.
+    def __init__(self, db: sqlite3.Connection, store: EventStore, give_way: GiveWay = without_rest) -> None:
+        """`give_way` is called about once a millisecond: between facts, and from within SQLite's statements."""
+        self.db, self._store, self._give_way = db, store, give_way
+
+    def step(self, limit_events: int, later: Touched | None = None) -> Stepped:
+        """Apply the next facts after the bookmark, or pass a corrupt one over.
+
+        `later`: is told what is to be derived, which `derive_later` does.
+        """
+        self.db.set_progress_handler(self._give_way, GIVE_WAY_SQLITE_STEPS)
+        after = bookmark(self.db).position
         try:
-            facts = _read_facts(store, after, limit_events=1)
-        except CorruptEvent as error:
-            position = error.position or after + 1
-            log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
-            pass_over(db, position, "CorruptEvent", store.fingerprint(position))
-            return Stepped(position)
-    if not facts:
-        return Stepped(after)
-    took_seconds: defaultdict[UUID, float] = defaultdict(float)
+            facts = self._read_facts(after, limit_events)
+        except CorruptEvent:
+            # One event at a time up to the corrupt one: the others count.
+            try:
+                facts = self._read_facts(after, limit_events=1)
+            except CorruptEvent as error:
+                position = error.position or after + 1
+                log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
+                pass_over(self.db, position, "CorruptEvent", self._store.fingerprint(position))
+                return Stepped(position)
+        if not facts:
+            return Stepped(after)
+        took_seconds: defaultdict[UUID, float] = defaultdict(float)
 
-    @contextmanager
-    def metered(scope: Scope) -> Iterator[None]:
-        began = time.thread_time()
+        @contextmanager
+        def metered(scope: Scope) -> Iterator[None]:
+            began = time.thread_time()
+            try:
+                yield
+            finally:
+                took_seconds[scope.developer_id] += time.thread_time() - began
+
+        position = facts[-1].position
+        known = (self._store.fingerprint(position), self._store.vault.known_digester, self._fetched)
+        changed = apply(self.db, facts, *known, after=after, give_way=self._give_way, meter=metered, later=later)
+        written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
+        beyond = {each: seconds - USUAL_EVENT_SECONDS * written[each] for each, seconds in took_seconds.items()}
+        return Stepped(position, changed, [cost for cost in beyond.items() if cost[1] > 0])
+
+    def leap(self, limit_events: int, heard: Callable[[int], None], batch_events: int = LEAP_BATCH_EVENTS) -> int:
+        """Apply many facts in one transaction and derive each session once; the position that the views hold now."""
+        before, position, touched = -1, bookmark(self.db).position, Touched()
+        end = position + limit_events
         try:
-            yield
-        finally:
-            took_seconds[scope.developer_id] += time.thread_time() - began
+            with atomic(self.db):
+                while before < position < end:
+                    before, wanted = position, min(batch_events, end - position)
+                    position = self.step(wanted, touched).position
+                    heard(position)
+                derive_later(self.db, touched, self._store.vault.known_digester, self._fetched)
+        except sqlite3.OperationalError:
+            self._give_way()  # what it raises within a statement, SQLite only tells as interrupted
+            raise
+        return position
 
-    position = facts[-1].position
-    known = (store.fingerprint(position), store.vault.known_digester, partial(_fetched, store, give_way))
-    changed = apply(db, facts, *known, after=after, give_way=give_way, meter=metered, later=later)
-    written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
-    beyond = {each: seconds - USUAL_EVENT_SECONDS * written[each] for each, seconds in took_seconds.items()}
-    return Stepped(position, changed, [cost for cost in beyond.items() if cost[1] > 0])
+    def fill(
+        self, progress: Callable[[int, int], None], batch_events: int = LEAP_BATCH_EVENTS, up_to: int | None = None
+    ) -> None:
+        """Bring empty views up to a position, by default the end of the log; no further than the log goes.
 
+        `progress`: is told of the events applied so far, and the events there are.
+        """
+        end, before, position = self._store.head() if up_to is None else up_to, -1, 0
+        progress(position, end)
+        while before < position < end:
+            before, wanted = position, min(LEAP_EVENTS, end - position)
+            position = self.leap(wanted, lambda done: progress(done, end), batch_events)
 
-def leap(
-    db: sqlite3.Connection,
-    store: EventStore,
-    limit_events: int,
-    heard: Callable[[int], None],
-    give_way: GiveWay | None = None,
-    batch_events: int = LEAP_BATCH_EVENTS,
-) -> int:
-    """Apply many facts in one transaction and derive each session once; the position that the views hold now."""
-    before, position, touched = -1, bookmark(db).position, Touched()
-    end = position + limit_events
-    try:
-        with atomic(db):
-            while before < position < end:
-                before, wanted = position, min(batch_events, end - position)
-                position = step(db, store, wanted, give_way, touched).position
-                heard(position)
-            derive_later(db, touched, store.vault.known_digester, partial(_fetched, store, give_way))
-    except sqlite3.OperationalError:
-        if give_way is not None:
-            give_way()  # what it raises within a statement, SQLite only tells as interrupted
-        raise
-    return position
+    def _fetched(self, positions: Iterable[int]) -> Mapping[int, Event]:
+        """Events whose words the derivation needs again; a corrupt one is missing."""
+        try:
+            found = self._store.read_whole(positions, open_words=_READ)
+            return {fact.position: fact.event for fact in self._as_read(found.values())}
+        except StoreUnavailable as error:
+            raise TextsUnavailable(str(error)) from error
 
+    def _read_facts(self, after: int, limit_events: int) -> Sequence[RecordedEvent]:
+        facts: list[RecordedEvent] = []
+        for _ in range(READ_PIECES):
+            position = facts[-1].position if facts else after
+            bounds = min(-(-limit_events // READ_PIECES), limit_events - len(facts)), READ_BYTES_MAX // READ_PIECES
+            piece = self._store.read_after(position, *bounds, open_words=_READ) if bounds[0] else []
+            if not piece:
+                break
+            facts += self._as_read(piece)
+            self._give_way()
+        return facts
 
-def _fetched(store: EventStore, give_way: GiveWay | None, positions: Iterable[int]) -> Mapping[int, Event]:
-    """Events whose words the derivation needs again; a corrupt one is missing."""
-    try:
-        found = store.read_whole(positions, open_words=_READ)
-        return {fact.position: fact.event for fact in _as_read(store, found.values(), give_way)}
-    except StoreUnavailable as error:
-        raise TextsUnavailable(str(error)) from error
-
-
-def _read_facts(
-    store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
-) -> Sequence[RecordedEvent]:
-    facts: list[RecordedEvent] = []
-    for _ in range(READ_PIECES):
-        position = facts[-1].position if facts else after
-        wanted = min(-(-limit_events // READ_PIECES), limit_events - len(facts))
-        piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
-        if not piece:
-            break
-        facts += _as_read(store, piece, give_way)
-        if give_way is not None:
-            give_way()
-    return facts
-
-
-def _as_read(store: EventStore, facts: Iterable[RecordedEvent], give_way: GiveWay | None) -> Iterator[RecordedEvent]:
-    """With what is retained of deleted texts, and telemetry of an older decoder as today's reads it."""
-    found = [*map(readings_of_log(store).recalled, facts)]
-    older = [fact.position for fact in found if is_older(fact.event)]
-    digester_of = store.vault.known_digester
-    whole = store.read_whole(older) if older else {}  # a damaged export leaves the old reading
-    for fact in found:
-        if fact.position in whole and is_older(event := whole[fact.position].event):
-            fact = replace(fact, event=reread(event, digester_of(event.developer_id), give_way or without_rest))
-        yield fact
+    def _as_read(self, facts: Iterable[RecordedEvent]) -> Iterator[RecordedEvent]:
+        """With what is retained of deleted texts, and telemetry of an older decoder as today's reads it."""
+        found = [*map(readings_of_log(self._store).recalled, facts)]
+        older = [fact.position for fact in found if is_older(fact.event)]
+        digester_of = self._store.vault.known_digester
+        whole = self._store.read_whole(older) if older else {}  # a damaged export leaves the old reading
+        for fact in found:
+            if fact.position in whole and is_older(event := whole[fact.position].event):
+                fact = replace(fact, event=reread(event, digester_of(event.developer_id), self._give_way))
+            yield fact
 
 
 class RetainedReadings:

@@ -13,8 +13,8 @@ from projections.reader import declared
 from svc.log.codec import Codec
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.views.replay import digests, fill
-from svc.views.views import step
+from svc.views.replay import digests
+from svc.views.views import ViewsWriter
 from svc_http.app import build_api, build_intake
 from tests.support.basics import ANA_KEY, MemoryKeys, open_memory_store
 from tests.support.facts import NAMESPACE, empty_views
@@ -58,7 +58,7 @@ class Mill(House):
         for event in events:
             self.events.append(event)
             self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
-            stepped = step(self._views, self.store, 1_000)
+            stepped = ViewsWriter(self._views, self.store).step(1_000)
             self._changed.update(dict.fromkeys(stepped.changed, len(self.events)))
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
@@ -104,7 +104,7 @@ MILL = Mill()
 def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """The tables, and what could not be read or derived."""
     with closing(empty_views()) as views:
-        fill(views, store, lambda _done, _of: None, batch_events=batch_events)
+        ViewsWriter(views, store).fill(lambda _done, _of: None, batch_events)
         return digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
 
 

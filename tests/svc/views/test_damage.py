@@ -295,7 +295,7 @@ def serves(kept: Kept) -> bool:
     return current_file(kept.var) == kept.first == kept.projector.readers.path
 
 
-async def full(*_: object) -> Stepped:
+def full(*_: object) -> Stepped:
     raise OSError(28, "No space left on device")
 
 

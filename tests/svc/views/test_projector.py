@@ -20,8 +20,8 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
-from svc.views.projector import REST_SECONDS, SLICE_SECONDS, Pace, Projector, ViewsWriter
-from svc.views.views import new_file, open_writer, step
+from svc.views.projector import REST_SECONDS, SLICE_SECONDS, Pace, Projector
+from svc.views.views import ViewsWriter, new_file, open_writer
 from tests.support import facts
 from tests.support.basics import MemoryKeys, MemoryRecorder, named, new, open_memory_store
 from tests.support.facts import ANA, MONDAY, SECOND, empty_views
@@ -146,14 +146,15 @@ async def log(tmp_path: Path) -> AsyncIterator[Log]:
 
 async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
     """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
-    with closing(ViewsWriter(log.views, log.store)) as writer:
+    with closing(open_writer(log.views)) as db:
+        writer = ViewsWriter(db, log.store)
         log.grow("s1")
-        assert (await writer.step()).costs == [], "three small facts"
+        assert writer.step(500).costs == [], "three small facts"
         log.grow("s2")
         log.at_one_instant("s2", 300)
-        costs = [*(await writer.step()).costs]
+        costs = [*writer.step(500).costs]
         log.at_one_instant("s2", 1)
-        costs += (await writer.step()).costs
+        costs += writer.step(500).costs
     assert [developer_id for developer_id, _ in costs] == [ANA.developer_id]
     assert 0 < costs[0][1] < 60
 
@@ -180,8 +181,8 @@ async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wai
     sessions = [f"s{number:03}" for number in range(200)]
     log.grow(*sessions)
     shift = Shift(captures_wait=captures_wait)
-    with closing(ViewsWriter(log.views, log.store, shift.pace)) as writer:
-        assert (await writer.step()).position == len(sessions)
+    with closing(open_writer(log.views)) as db:
+        assert ViewsWriter(db, log.store, shift.pace).step(500).position == len(sessions)
     assert log.sessions() == sessions
     slices = shift.looks / (SLICE_SECONDS * 1_000)
     assert slices > 30
@@ -246,7 +247,7 @@ def flags(db: sqlite3.Connection) -> list[tuple[str, int]]:
 def test_texts_of_earlier_batches_are_read_from_the_log(store: EventStore, db: sqlite3.Connection) -> None:
     """One fact at a time: the prompt before was applied long ago."""
     for position in range(1, 5):
-        assert step(db, store, 1).position == position
+        assert ViewsWriter(db, store).step(1).position == position
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -255,11 +256,11 @@ def test_a_text_that_is_corrupt_by_now_is_not_alike(
 ) -> None:
     """It was read once, when it was whole; the prompt after it is applied all the same."""
     for _ in range(3):
-        step(db, store, 1)
+        ViewsWriter(db, store).step(1)
     recorder.replace_states({3: b"other bytes"})
     with pytest.raises(CorruptEvent):
         store.read_positions([3])
-    assert step(db, store, 1).position == 4
+    assert ViewsWriter(db, store).step(1).position == 4
     assert flags(db) == []
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
     assert db.execute("SELECT count(*) FROM turns").fetchone() == (3,)
@@ -270,7 +271,7 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
 ) -> None:
     """Nothing is concluded, nothing is listed as failed; once it can be read, the flag is there."""
     for _ in range(3):
-        step(db, store, 1)
+        ViewsWriter(db, store).step(1)
 
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailable("the disk is away")
@@ -278,10 +279,10 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
     with monkeypatch.context() as patched:
         patched.setattr(store, "read_positions", away)
         with pytest.raises(TextsUnavailable, match="the disk is away"):
-            step(db, store, 1)
+            ViewsWriter(db, store).step(1)
     assert bookmark(db).position == 3
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
-    assert step(db, store, 1).position == 4
+    assert ViewsWriter(db, store).step(1).position == 4
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -289,7 +290,7 @@ def test_two_writers_do_not_apply_a_fact_twice(store: EventStore) -> None:
     """One that read its facts before the other one's transaction changes nothing, and says so."""
     db = empty_views()
     facts = store.read_after(0, 10)
-    step(db, store, 2)
+    ViewsWriter(db, store).step(2)
     with pytest.raises(Overtaken):
         apply(db, facts, b"", store.vault.known_digester, lambda _: {}, after=0)
     assert bookmark(db).position == 2
@@ -312,6 +313,6 @@ def test_a_statement_that_is_broken_off_is_no_facts_fault(
     """Wherever the thread cannot rest once, the step is undone and taken again."""
     monkeypatch.setattr("svc.views.views.GIVE_WAY_SQLITE_STEPS", 20)
     with suppress(sqlite3.OperationalError, OSError):
-        step(db, store, 10, _failing_at(call))
-    assert step(db, store, 10).position == 4
+        ViewsWriter(db, store, _failing_at(call)).step(10)
+    assert ViewsWriter(db, store).step(10).position == 4
     assert db.execute("SELECT * FROM failed").fetchall() == []

@@ -21,8 +21,8 @@ from projections.apply import bookmark, derive_later
 from svc.log.opening import open_log
 from svc.views import replay as rebuilding
 from svc.views import views
-from svc.views.projector import BuildProgress, ViewsWriter
-from svc.views.views import POINTER, READ_BY, RULES_VERSION, current_file, new_file, open_writer, rules_of
+from svc.views.projector import BuildProgress
+from svc.views.views import POINTER, READ_BY, RULES_VERSION, ViewsWriter, current_file, new_file, open_writer, rules_of
 from tests.support.household import Household, household, rebuilt, tables_of, worked_by_two
 
 SECONDS_MAX = 30
@@ -170,8 +170,9 @@ async def test_a_leap_that_is_cancelled_while_it_derives_leaves_nothing(
 
     monkeypatch.setattr(views, "derive_later", cancelled)
     monkeypatch.setattr(views, "GIVE_WAY_SQLITE_STEPS", 20)
-    with closing(store), closing(ViewsWriter(path, store)) as writer, trio.CancelScope() as scope:
-        await writer.leap(lambda _done: None)
+    with closing(store), closing(open_writer(path)) as db, trio.CancelScope() as scope:
+        writer = ViewsWriter(db, store, trio.from_thread.check_cancelled)
+        await trio.to_thread.run_sync(writer.leap, 10, lambda _done: None)
     assert scope.cancelled_caught
     with closing(open_writer(path)) as db:
         assert bookmark(db).position == 0
