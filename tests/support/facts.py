@@ -53,10 +53,10 @@ class Placed:
 class Log:
     """Facts as they are told, each at the next position."""
 
-    def __init__(self, scope: Scope = ANA) -> None:
+    def __init__(self, scope: Scope = ANA, now_us: int = MONDAY) -> None:
         self.scope = scope
         self.facts: list[Placed] = []
-        self.now_us = MONDAY
+        self.now_us = now_us
 
     def claim(self, session: str) -> "Log":
         """The session belongs to the log's developer."""

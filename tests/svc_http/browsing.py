@@ -57,8 +57,7 @@ def core(house: House, *scopes: Scope, at_us: int) -> Sequence[Scope]:
 def works(house: House, *scopes: Scope, at_us: int) -> None:
     """Each reaches a goal."""
     for scope in scopes:
-        log = Log(scope)
-        log.now_us = at_us
+        log = Log(scope, at_us)
         log.works(f"{scope.developer_id} {at_us}", at_us, path=f"src/auth_{at_us}.py")
         house.has_seen(log)
 

@@ -154,8 +154,11 @@ class House(ports.Service):
         self.clock_us = to_us
         self._append(TimePassed(received_at_us=to_us))
 
-    def has_seen(self, log: Log) -> None:
+    def has_seen(self, log: Log, until_us: int | None = None) -> None:
+        """What a log tells; and then time passes."""
         self._append(*(fact.event for fact in log.facts))
+        if until_us is not None:
+            self.passes(until_us)
 
     def _append(self, *events: Event) -> None:
         """All of them as one batch, as a server catches up."""

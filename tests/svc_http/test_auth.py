@@ -68,16 +68,6 @@ async def test_a_refusal_by_the_api_says_what_to_send(api: Caller) -> None:
     assert (by_secret.status, "X-Developer-Id" in by_secret.message) == (403, True)
 
 
-async def test_both_prefixes_open_every_route_until_the_key_ends(house: House, intake: Caller, api: Caller) -> None:
-    """svc_ and gck_ differ in nothing but their looks. Nothing about a key is remembered between requests."""
-    key = "gck_" + "A-_9" * 10 + "xyz"
-    carry_out(house.directory, issue(key, ACME, ANA))
-    doors = [(intake, "/v1/intelligence/prism"), (api, SCORE)]
-    assert [(await door.using(bearer(key)).get(path)).status for door, path in doors] == [200, 200]
-    carry_out(house.directory, RevokeKey(credential_id=named(key)))
-    assert [(await door.using(bearer(key)).get(path)).status for door, path in doors] == [401, 401]
-
-
 # --- wrong ones, again and again --------------------------------------------------------------------------------
 
 

@@ -31,8 +31,7 @@ WANTED = (
 def api(house: House, api: Caller) -> Caller:
     """Three reached, the latest first the dearest; one undecided, one that does not count."""
     signs_in(house)
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     for place in range(5):
         at_us = NOW_US - (place + 1) * DAY
         log.prompt(f"s{place}", WANTED[place], at_us, **(SHOP if place == 3 else {}))
@@ -42,8 +41,7 @@ def api(house: House, api: Caller) -> Caller:
         if place < 3:
             done += [shell(at_us + 2 * SECOND, "pytest -q"), request(at_us + 90)]
         log.records(f"s{place}", *done)
-    house.has_seen(log)
-    house.passes(NOW_US + HOUR)
+    house.has_seen(log, NOW_US + HOUR)
     return api.using(ANAS)
 
 

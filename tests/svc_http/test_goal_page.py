@@ -125,8 +125,7 @@ def api(house: House, api: Caller) -> Caller:
 
 def works(house: House, texts: list[str], *records: dict[str, Any], answer: str = "Done.") -> str:
     """One goal of a turn for each text, the records in the last one; its address."""
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     first = None
     for place, text in enumerate(texts):
         at_us = NOW_US - DAY + place * 4 * MINUTE
@@ -141,8 +140,7 @@ def works(house: House, texts: list[str], *records: dict[str, Any], answer: str 
         if place:
             log.corrects_gap("s", capture_id, False)
         first = first or capture_id
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     return f"/goals/{first}"
 
 
@@ -253,8 +251,7 @@ async def test_where_nobody_can_tell_nothing_is_said_of_what_may_have_been_run(h
         log.records(session, request(at_us), edit(at_us + SECOND, path="README.md"), *shown)
         log.answer(session, first, "I replaced it.", at_us + MINUTE)
         log.answer(session, log.prompt(session, "ok", at_us + 2 * MINUTE), "Anything else?", at_us + 3 * MINUTE)
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     assert all([said in words_of(await api.get(f"/goals/{first}")) for first, said in told.items()])
     assert "What was seen says too little." in words_of(await api.get("/goals?outcome=undecided"))
 
@@ -286,15 +283,13 @@ def test_bars_of_the_course_are_as_wide_as_turns_took_and_a_stop_is_one_tick() -
 
 
 async def test_every_check_is_a_tick_and_no_time_is_made_up_for_a_turn_without_times(house: House, api: Caller) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     asked = log.prompt("s", ASK, log.now_us)
     checks = [
         shell(log.now_us + at, each) for at, each in enumerate(("pytest -q", "pytest", "mypy", "ruff check ."), 3)
     ]
     log.records("s", edit(log.now_us + 2), *checks, shell(log.now_us + 9, "pytest", ok=False))
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     page = html_of(await api.get(f"/goals/{asked}"))
     assert "5 checks, 1 failed" in page
     assert (page.count('<line class="passed"'), page.count('<line class="failed"')) == (4, 1)

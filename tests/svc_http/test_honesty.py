@@ -220,8 +220,7 @@ async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
     """The log knows when each signal last came; an import of old work is none, and others' are others'."""
     signs_in(house)
     for scope, source in ((ANA_SCOPE, "codex"), (Scope(ACME, BEN), "gemini")):
-        log = Log(scope)
-        log.now_us = house.clock_us
+        log = Log(scope, house.clock_us)
         log.prompt(f"s of {source}", "Add a test", house.clock_us, source=source)
         log.records(f"s of {source}", edit(house.clock_us))  # as an import reads it
         house.has_seen(log)

@@ -63,12 +63,10 @@ async def test_home_tells_the_time_before_and_asks_about_the_undecided(house: Ho
     """Bars lead to their goals; a word is shown with what it changes before it is said, and can be taken back."""
     for days in (35, 9, 8):
         reaches(house, ANA_SCOPE, at_us=NOW_US - days * DAY)
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     log.prompt("t", "Add a --json flag to src/cli.py and test it.", NOW_US - DAY)
     log.records("t", request(NOW_US - DAY), edit(NOW_US - DAY + SECOND))
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     page = await api.get("/")
     told = words_of(page)
     assert "2 of 2 decided goals reached; 1 undecided: the rate may be" in told
@@ -193,16 +191,14 @@ async def said(api: Caller, path: str, **fields: str) -> str:
 
 
 def works(house: House, turns: int) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     for place in range(turns):
         at_us = NOW_US - DAY + place * 4 * MINUTE
         capture_id = log.prompt("s", TURNS[place % 3], at_us, name=str(place))
         log.records("s", request(at_us), edit(at_us + SECOND), shell(at_us + MINUTE, "pytest -q"), request(at_us + 90))
         if place:
             log.corrects_gap("s", capture_id, False)
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
 
 
 async def goals_of(api: Caller) -> list[str]:
@@ -302,8 +298,7 @@ def spent(house: House, api: Caller) -> Caller:
     log.works("a", NOW_US - DAY, "Fix src/parser.py and run pytest", cost_usd_nano=4 * CENT, model=NASTY)
     log.works("b", NOW_US - DAY + HOUR, LONG, cost_usd_nano=CENT, model="opus")
     log.works("c", NOW_US - DAY + 2 * HOUR, "Add a test to src/c.py", cost_usd_nano=None, model="opus")
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     return api
 
 

@@ -8,12 +8,12 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates.times import Window, local_date, midnight_us
 from svc_http.pages.door import new_address
-from svc_http.pages.period import BARS_MAX, Period, drawn
+from svc_http.pages.period import Period, drawn
 from svc_http.pages.words import SAID
 from svc_http.records import Asked, asked_of, span_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY
-from tests.support.tables import each_of
+from tests.support.tables import beside
 from tests.svc_http.browsing import ANAS, signs_in, words_of
 from tests.svc_http.browsing import works as reaches
 from tests.svc_http.house import Caller, House
@@ -22,73 +22,30 @@ TODAY, OLDEST = date(2026, 8, 1), date(2024, 2, 10)
 KYIV = ZoneInfo("Europe/Kyiv")
 
 
-@each_of(
-    [
-        ({}, Asked("30", date(2026, 7, 3), TODAY)),
-        ({"days": "7"}, Asked("7", date(2026, 7, 26), TODAY)),
-        ({"days": "all"}, Asked("all", OLDEST, TODAY)),
-        ({"days": "2026-02"}, Asked("2026-02", date(2026, 2, 1), date(2026, 2, 28))),
-        ({"days": "2025-12"}, Asked("2025-12", date(2025, 12, 1), date(2025, 12, 31))),
-        ({"days": "2026-08"}, Asked("2026-08", TODAY, TODAY)),
-        ({"days": "7", "from": "2026-03-01", "to": "2026-03-02"}, Asked("range", date(2026, 3, 1), date(2026, 3, 2))),
-        ({"from": "2016-01-01", "to": "2030-01-01"}, Asked("range", date(2016, 1, 1), TODAY)),
-        ({"from": "2026-07-31"}, Asked("range", date(2026, 7, 31), TODAY)),
-        ({"to": "2024-02-29", "from": ""}, Asked("range", OLDEST, date(2024, 2, 29))),
-    ]
-)
-def test_an_address_asks_for_days(query: dict[str, str], asked: Asked) -> None:
+@beside()
+def test_an_address_asks_for_days(query: dict[str, str], name: str, first: str, last: str) -> None:
+    asked = Asked(name, date.fromisoformat(first), date.fromisoformat(last))
     assert asked_of(MultiDict(query), TODAY, OLDEST) == asked
 
 
-@each_of(
-    [
-        ({"days": "31"}, "no time “31”"),
-        ({"days": "2026-13"}, "no time “2026-13”"),
-        ({"days": "0000-01"}, "no time “0000-01”"),
-        ({"days": "2026-09"}, "September has not begun yet"),
-        ({"from": "1 May"}, "“1 May” is no day"),
-        ({"from": "2026-02-30"}, "“2026-02-30” is no day"),
-        ({"from": "0001-01-01"}, "“0001-01-01” is no day from 1970 on: write it as 2026-03-01."),
-        ({"to": "<b>" * 50}, "is no day from 1970 on: write it as 2026-03-01."),
-        ({"from": "2026-03-02", "to": "2026-03-01"}, "it ends before it begins"),
-        ({"from": "2026-08-02"}, "2 August 2026 to 1 August 2026 is no time"),
-        ({"from": "2026-08-02", "to": "2026-08-09"}, "2 August 2026 has not come yet"),
-    ]
-)
+@beside()
 def test_what_is_no_time_is_told_in_a_sentence(query: dict[str, str], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         asked_of(MultiDict(query), TODAY, OLDEST)
 
 
-@each_of(
-    [
-        ({}, "2026-07-03", "2026-08-01", "the last 30 days"),
-        ({"days": "14"}, "2026-07-19", "2026-08-01", "the last 14 days"),
-        ({"days": "all"}, "1970-01-01", "2026-08-01", "all time"),
-        ({"days": "2026-02"}, "2026-02-01", "2026-02-28", "February"),
-        ({"days": "14", "to": "2026-07-02"}, "1970-01-01", "2026-07-02", "1 January 1970 to 2 July"),
-    ]
-)
+@beside()
 def test_a_command_and_a_tool_ask_for_the_same_days(given: dict[str, str], first: str, last: str, told: str) -> None:
     """And for any number of days."""
     assert span_of(given, TODAY) == ({"from": first, "to": last}, told)
 
 
-@each_of(
-    [
-        (TODAY, OLDEST, "day", 1, ["1 Aug"]),
-        (date(2026, 6, 3), OLDEST, "day", BARS_MAX, ["3 Jun", "4 Jun"]),
-        (date(2026, 6, 2), OLDEST, "week", 9, ["2 Jun", "8 Jun"]),
-        (date(2025, 12, 31), OLDEST, "week", 31, ["31 Dec 2025", "5 Jan"]),
-        (date(2016, 1, 1), OLDEST, "month", 31, ["Feb 2024", "Mar 2024"]),
-        (date(2016, 1, 1), date(2016, 5, 4), "year", 11, ["2016", "2017"]),
-        (date(2026, 7, 1), None, "day", 32, ["1 Jul", "2 Jul"]),
-    ]
-)
+@beside()
 def test_a_chart_has_at_most_sixty_bars_that_make_up_the_period(
-    first: date, oldest: date | None, unit: str, bars: int, labels: list[str]
+    begun: str, oldest_day: str | None, unit: str, bars: int, labels: list[str]
 ) -> None:
     """From the first goal on, whole days of the zone, none twice and none left out."""
+    first, oldest = date.fromisoformat(begun), None if oldest_day is None else date.fromisoformat(oldest_day)
     window = Window(midnight_us(first, KYIV), midnight_us(date(2026, 8, 2), KYIV))
     oldest_us = None if oldest is None else midnight_us(oldest, KYIV) + 1
     newest_us = window.end_us - 1

@@ -72,8 +72,7 @@ async def test_habits_are_told_as_the_api_tells_them(house: House, api: Caller) 
 
 
 def six_renames() -> Log:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     for place in range(6):
         at_us = NOW_US - DAY + place * HOUR
         log.prompt(f"s{place}", f"Rename parse_{place} to read_{place} in src/parser.py, and nothing else.", at_us)
@@ -83,8 +82,7 @@ def six_renames() -> Log:
 
 async def test_the_next_habit_comes_first_with_a_prompt_that_missed_it(house: House, api: Caller) -> None:
     log = six_renames()
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     text = words_of(await api.get("/habits"))
     assert text.index("Next habit: say how you will check it.") < text.index("A prompt that …")
     assert "The last that does not, Fri 31 Jul, 17:00 Rename parse_5 to read_5" in text
@@ -110,8 +108,7 @@ async def test_a_prompt_is_reproached_only_with_what_it_calls_for(house: House, 
         shown = log.prompt("t", prompt, at_us + minutes * MINUTE)
         log.records("t", request(at_us + minutes * MINUTE), edit(at_us + (minutes + 1) * MINUTE))
         log.answers_prompt("t", shown, "bug_fix", earned=earned)
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     cause = words_of(await api.get("/habits")).partition(HABITS["root_cause_oriented"])[2]
     assert "The last that does not, Fri 31 Jul, 12:00 Fix the crash in src/a.py" in cause.partition("about")[0]
 
@@ -138,8 +135,7 @@ async def test_any_text_is_graded_and_none_is_stored(house: House, api: Caller, 
 
 
 async def test_time_lost_is_told_by_cause(house: House, api: Caller) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US
+    log = Log(ANA_SCOPE, NOW_US)
     at_us = NOW_US - 3 * HOUR
     log.records("s", failed(at_us, 429), request(at_us + 30 * MINUTE), request(at_us + 31 * MINUTE))
     house.has_seen(log)
@@ -155,8 +151,7 @@ async def test_time_lost_is_told_by_cause(house: House, api: Caller) -> None:
 
 
 async def test_of_very_many_the_newest_are_told(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US
+    log = Log(ANA_SCOPE, NOW_US)
     log.prompt("s", "Fix the crash in src/parser.py", NOW_US - 4 * HOUR)
     house.has_seen(log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1))))
     assert "Nothing held you up." in words_of(await api.get("/cost"))
@@ -226,8 +221,7 @@ async def test_a_report_says_of_a_month_what_the_pages_say(house: Workshop, api:
     log.records("plan", request(NOW_US - DAY + 6 * HOUR), edit(NOW_US - DAY + 6 * HOUR + MINUTE))
     log.answers_prompt("plan", planned, "feature", earned=("verification_requested",))
     log.prompt("small", "What does src/a.py do?", NOW_US - DAY + 7 * HOUR)
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     at = (await press(api, "/reports", period="monthly", date="2026-07-31")).headers["Location"]
     await house.works()
     told = words_of(await api.get(at))
@@ -279,14 +273,12 @@ async def test_a_report_says_where_it_is_cut_and_what_its_words_mean(house: Work
 
 
 async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(house: Workshop, api: Caller) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - DAY
+    log = Log(ANA_SCOPE, NOW_US - DAY)
     missed = log.prompt("missed", "Fix the crash in src/a.py when the file is empty.", NOW_US - DAY)
     log.records("missed", request(NOW_US - DAY), edit(NOW_US - DAY + MINUTE)).corrects_goal("missed", missed, False)
     log.prompt("small", "What does src/a.py do?", NOW_US - DAY + HOUR)
     log.records("small", request(NOW_US - DAY + HOUR))
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
     at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
     await house.works()
     text = words_of(await api.get(at))

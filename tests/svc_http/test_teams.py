@@ -220,8 +220,7 @@ ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list
 
 def reaches(house: House, scope: Scope, at_us: int, *reached: bool) -> None:
     """One goal an hour from then on, each of its own session and file: reached, or left with a failing check."""
-    log = Log(scope)
-    log.now_us = at_us
+    log = Log(scope, at_us)
     for number, ok in enumerate(reached):
         asked_us = at_us + number * HOUR
         session = f"{scope.developer_id}-{asked_us}"
@@ -238,20 +237,9 @@ async def test_four_scored_peers(house: House, api: Caller) -> None:
     for peer, reached in zip(peers, rates.values(), strict=True):
         reaches(house, peer, NOW_US - DAY, *reached)
     found = (await api.get(PEERS)).json
-    interval = found.pop("interval")
-    assert interval["low"] <= 75.0 <= interval["high"]
-    assert found == {
-        "leftOut": 0,
-        "requiredDays": 7,
-        "metric": "completionRate",
-        "unit": "percent",
-        "definition": "crushed_substantive_sessions / substantive_sessions",
-        "myScore": 75.0,
-        "basis": "peers",
-        "distribution": {"peerCount": 4, "cohortMean": 55.0, "p25": 50.0, "p50": 50.0, "p75": 75.0},
-        "myPercentile": 75.0,
-        "baseline": None,
-    }
+    assert found["interval"]["low"] <= 75.0 <= found["interval"]["high"]
+    assert [found[name] for name in ("basis", "myScore", "myPercentile", "leftOut")] == ["peers", 75.0, 75.0, 0]
+    assert found["distribution"] == {"peerCount": 4, "cohortMean": 55.0, "p25": 50.0, "p50": 50.0, "p75": 75.0}
 
 
 async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:

@@ -1,16 +1,16 @@
 """The service in memory, with a workshop of reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Reply, Scope, Unavailable
+from aggregates.event import Reply, Scope
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from projections.facts.reports import OpenReport, open_reports
-from projections.prices import Coverage, Reading, TeamWindow
+from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
 from tests.support.requests import spending_in_views
@@ -28,10 +28,6 @@ class Workshop(House):
         super().__init__()
         self.write: Write = unwritten
         self.jobs = ReportJobs(self, self._spend, 1, lambda *about: self.write(*about), self._breathe)
-        self.archive_away: str | None = None
-        """Why the archive cannot be read; None while it can."""
-        self.unreadable_files = 0
-        self.between_sections: Callable[[], None] = lambda: None
         self.views_break: Exception | None = None
 
     async def send(self, command: AnyCommand) -> Reply:
@@ -49,14 +45,9 @@ class Workshop(House):
             nursery.cancel_scope.cancel()
 
     def _breathe(self) -> None:
-        self.between_sections()
         if self.views_break is not None:
             raise self.views_break
 
     async def _spend(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
-        if self.archive_away is not None:
-            raise Unavailable(self.archive_away)
         scope = Scope(organization_id, asked[0].stays[0].developer_id)
-        found = spending_in_views(Reader(self._views, self._fetch), scope, asked)
-        coverage = Coverage(unreadable_files=self.unreadable_files)
-        return [Reading(each.spent, coverage) for each in found]
+        return spending_in_views(Reader(self._views, self._fetch), scope, asked)

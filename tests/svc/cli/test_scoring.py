@@ -1,7 +1,6 @@
 """What a scored developer asks in a terminal, against the real server with the demo's sessions."""
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +12,10 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.cli.demo import write_transcripts
 from svc.cli.scoring import figure_of, score_told, sparks
-from svc_http.pages.words import HABITS, STATES, bounded, cost_told, number, rounding, titled, tokens, usd
+from svc_http.pages.words import HABITS, STATES, bounded, cost_told, rounding, titled
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
-from tests.support.tables import beside, each_of
+from tests.support.tables import beside
 
 TIME = ("--days", "all")
 
@@ -62,26 +61,13 @@ def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: Any, 
     assert score_told({**counts, "interval": interval}, "March") == sentence
 
 
-@each_of(
-    [
-        (None, "No goal yet. `svc import claude-code` reads what you have done so far."),
-        ("2026-02-03T09:00:00Z", "March: no goal counts; your newest work is of 2026-02-03: svc goals --days all"),
-    ]
-)
+@beside()
 def test_no_goal_says_what_to_do(newest: str | None, sentence: str) -> None:
     """Never a zero."""
     assert score_told({"total_count": 0, "newest_at": newest}, "March") == sentence
 
 
-@each_of(
-    [
-        ("Write just that,", "Write just that, and no more", "rubric", "Write just that…"),
-        ("Fix the login.", "Fix the login. Then run the tests", "rubric", "Fix the login."),
-        ("Fix the login", "Please fix it", "rubric", "Fix the login"),
-        ("Fix the login", None, "heuristic", "Fix the login"),
-        ("Fix", "Fix the login", "user_edited", "Fix"),
-    ]
-)
+@beside()
 def test_a_title_shows_where_it_is_cut(title: str, summary: str | None, source: str, shown: str) -> None:
     """As the line that it begins goes on; a whole sentence, and one that somebody gave, stand as they are."""
     assert titled(title, summary, source) == shown
@@ -168,31 +154,6 @@ def test_habits_and_cost_are_counts_of_the_days_asked_for(ana: tuple[Server, str
         assert cost["dearest"][0]["score_v3_sub_session_id"][:8] in shown
 
 
-_FIGURE = re.compile(r"\d[\d.]*\d|\d")
-
-
-def figures_in(answer: Any) -> Iterator[str]:
-    """Every figure of an answer in the ways in which a person reads it, and those in its texts."""
-    if isinstance(answer, dict | list):
-        for each in answer.values() if isinstance(answer, dict) else answer:
-            yield from figures_in(each)
-    elif isinstance(answer, str):
-        yield from _FIGURE.findall(answer)
-        yield from (f"{int(each)}" for each in re.findall(r"-(\d\d)T", answer))  # the day of a time
-    elif answer is not None:
-        for told in (number(answer), tokens(answer), usd(answer), number(answer * 100)):
-            yield from _FIGURE.findall(told)
-
-
-@pytest.mark.parametrize("command", ["score", "goals", "cost", "cost --by day", "cost --by project", "habits"])
-def test_every_figure_printed_stands_in_the_answer(ana: tuple[Server, str], command: str) -> None:
-    typed = (*command.split(), *TIME)
-    known = {*figures_in(json.loads(told(ana, *typed, "--json"))), "100"}  # a prompt's grade is one of a hundred
-    shown = _FIGURE.findall(told(ana, *typed))
-    assert len(shown) >= 5
-    assert [each for each in shown if each not in known] == []
-
-
 def test_lines_of_figures_are_drawn() -> None:
     assert sparks([0.0, None, 50.0, 100.0]) == "▁·▅█"
 
@@ -234,17 +195,7 @@ def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
     assert (done.exit_code, "not as the API of svc does" in done.output) == (1, True)
 
 
-@each_of(
-    [
-        (3.0, 2, 0, 0, 0, "$3.00"),
-        (1.0, 1, 2, 0, 0, "at least $1.00"),
-        (0.0, 0, 3, 0, 0, "–"),
-        (0.0, 0, 0, 0, 0, "$0.00"),
-        (2.0, 1, 0, 1, 0, "at least $2.00"),
-        (2.0, 1, 0, 0, 3, "at most $2.00"),
-        (2.0, 1, 1, 0, 1, "about $2.00"),
-    ]
-)
+@beside()
 def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     known: float, priced: int, unpriced: int, more: int, less: int, said: str
 ) -> None:
@@ -253,15 +204,7 @@ def test_a_cost_says_on_which_sides_the_true_one_may_lie(
     assert cost_told({"known_cost_usd": known, **requests, **bounds}) == said
 
 
-@each_of(
-    [
-        ([1.544, 0.266, 0.07], 1.88, False),
-        ([1.546, 0.266, 0.072], 1.884, True),
-        ([0.004, 0.004, 1.0], 1.008, False),
-        ([None, 0.3], None, False),
-        ([], 0.0, False),
-    ]
-)
+@beside()
 def test_money_adds_up_as_it_is_shown_or_is_told_not_to(
     parts: list[float | None], whole: float | None, is_off: bool
 ) -> None:

@@ -37,6 +37,16 @@ TWO_TURNS = {
     ),
 }
 FILES = pytest.mark.parametrize("name", TWO_TURNS)
+USED = {"usage": transcripts.usage(uncached=400, read=600, output=50)}
+LOGIN = {"file_path": "src/login.py", "old_string": "old", "new_string": "new\nmore"}
+CLAUDE = _joined(
+    transcripts.user("u1", 10, "fix the login"),
+    transcripts.said("a1", 11, transcripts.call("t1", "Edit", **LOGIN), **USED),
+    transcripts.result("u2", 12, "t1"),
+    transcripts.said("a2", 13, transcripts.call("t2", "Bash", command="pytest -q"), **USED),
+    transcripts.result("u3", 15, "t2", "Exit code 1", error=True),
+    transcripts.said("a3", 17, "Fixed 1.", **USED),
+)
 
 
 def written(folder: Path, name: str, data: bytes) -> Path:
@@ -55,6 +65,7 @@ def agent_of(name: str) -> str:
     ("name", "lines", "session", "edited", "elapsed_ms"),
     [
         (ROLLOUT, rollouts.raw([rollouts.meta(), *rollouts.turn(10)]), rollouts.THREAD, "src/login.py", 7000),
+        ("s.jsonl", CLAUDE, transcripts.SESSION, "src/login.py", 7000),
         (CHAT, chats.document(chats.exchange(10)), chats.SESSION, "/home/ana/shop/login.py", 6000),
         (f"{CHAT}l", chats.lines(*chats.exchange(10)), chats.SESSION, "/home/ana/shop/login.py", 6000),
     ],
@@ -77,8 +88,10 @@ async def test_a_turn_becomes_prompt_response_and_records(
     assert (cut(batch.words, shell.command), shell.ok) == ("pytest -q", False)
     requests = [record for record in batch.records if record.kind == "request"]
     tokens = {(each.input_tokens, each.cache_read_tokens, each.output_tokens, each.cost_usd_nano) for each in requests}
-    model = rollouts.MODEL if agent == "codex" else chats.MODEL
+    assert edit.input_digest != shell.input_digest
+    model = {"codex": rollouts.MODEL, "gemini": chats.MODEL}.get(agent, "claude-opus-4-6")
     assert (tokens, {each.model for each in requests}) == ({(400, 600, 50, None)}, {model})
+    assert [report.tokens[f"{kind}_tokens"] for kind in ("input", "output", "cache_read")] == [1_200, 150, 1_800]
     assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
     assert (report.torn, report.refused, report.unfinished) == ([], [], 0)
 

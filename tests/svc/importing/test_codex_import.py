@@ -55,10 +55,6 @@ AS_ITEM = event("item_completed", 1, item={"type": "UserMessage", "content": [{"
 CHANGED = completed("FileChange", 3, id="f", changes={"a.py": {"type": "add", "content": "a\nb\n"}})
 ASKED = completed("McpToolCall", 4, id="m", server="hub", tool="ask", result={"content": [], "isError": False})
 WRITTEN = item("message", 1, **message("user", "<environment_context>cwd</environment_context>"))
-WHOLE = (
-    "fix the login | call_p1 apply_patch True 1000 2 | 400+600 > 50 | call_s1 exec_command False 2000 None"
-    " | 400+600 > 50 | 400+600 > 50 | = 'Fixed 1.'"
-)
 
 
 def total(second: float, used: dict[str, int]) -> dict[str, Any]:

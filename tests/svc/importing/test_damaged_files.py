@@ -154,24 +154,6 @@ async def test_links_to_folders_are_followed_and_no_file_is_read_twice(tmp_path:
     ]
 
 
-async def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("locked", "open"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "s.jsonl").write_bytes(ONE + FIRST)
-    scandir, opens = os.scandir, Path.open
-
-    def unlocked(path: Any) -> Any:
-        if Path(path).name == "locked":
-            raise PermissionError(13, "Permission denied", str(path))
-        return path
-
-    monkeypatch.setattr(os, "scandir", lambda path: scandir(unlocked(path)))
-    monkeypatch.setattr(Path, "open", lambda path, mode="r": opens(unlocked(path), mode))
-    report = await run("claude-code", tmp_path, Actor())
-    assert report.prompts == 1
-    assert [(each.file, each.reason) for each in report.torn] == [("locked", "Permission denied")]
-
-
 def test_a_file_of_another_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_bytes((ONE + FIRST).decode().encode("utf-16"))
     with pytest.raises(OSError, match="UTF-16: convert it with `iconv"):

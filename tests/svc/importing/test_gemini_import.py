@@ -6,7 +6,7 @@ from typing import Any
 
 from aggregates.capture.events import PromptCaptured
 from tests.support import imported
-from tests.support.chats import SESSION, call, document, exchange, lines, said, user, write
+from tests.support.chats import SESSION, call, exchange, lines, said, user, write
 from tests.support.imported import Actor, captured
 
 DOCUMENT = "session-2026-03-02T10-00-7b8f1c2d.json"
@@ -25,17 +25,6 @@ NAMED = [{"text": "look at @a.py"}, {"text": "--- Content from referenced files 
 
 def ended(status: str) -> tuple[dict[str, Any], ...]:
     return GO, said("g1", 1, "", call("c1", "write_file", 2, status, content="a\nb"))
-
-
-async def test_a_document_that_was_carried_on_as_lines_counts_once(tmp_path: Path) -> None:
-    """A newer version that resumes an older session copies it, and leaves the document where it is."""
-    actor = Actor()
-    write(tmp_path, document(exchange(10)), DOCUMENT)
-    first = await run(tmp_path, actor)
-    write(tmp_path, lines(*exchange(10), *exchange(60, "thanks", 2)))
-    second = await run(tmp_path, actor)
-    assert (second.prompts, second.requests, second.known) == (2, 6, first.created)
-    assert (await run(tmp_path, actor)).created == 0
 
 
 async def test_the_folder_is_where_the_agent_notes_it(tmp_path: Path) -> None:
@@ -57,13 +46,6 @@ async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) 
     report = await run(tmp_path, actor)
     assert (report.files, report.prompts, report.requests) == (2, 1, 4)
     assert captured(actor)[f"{SESSION} request:s2"].sidechain
-
-
-async def test_an_unreadable_message_of_a_document_is_named_and_the_others_are_used(tmp_path: Path) -> None:
-    actor = Actor()
-    write(tmp_path, document([*exchange(10), {"id": 5}, *exchange(60, "thanks", 2)]), DOCUMENT)
-    report = await run(tmp_path, actor)
-    assert (report.prompts, report.lines, [each.line for each in report.torn]) == (2, 9, [5])
 
 
 async def test_other_files_of_the_agent_are_left_alone(tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from aggregates import REVIEW_MARK
-from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
+from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import cut
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from projections.derive.sessions import session_turns
 from svc.cli.importing import import_
-from svc.importing import lines as transcript_lines
 from svc.importing.exchange import of_review
 from svc.importing.importer import FORMATS, NEWEST_US, newest_first
 from tests.support import chats, imported, rollouts, transcripts
@@ -51,30 +50,6 @@ def write(folder: Path, name: str, *lines: dict[str, Any] | bytes) -> Path:
 
 def captured(actor: Actor) -> list[Record]:
     return [record for event in actor.events if isinstance(event, RecordsCaptured) for record in event.records]
-
-
-async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -> None:
-    """The same facts that a plugin and telemetry leave, each at its own time."""
-    actor = Actor()
-    write(tmp_path, "proj/s.jsonl", *EXCHANGE)
-    report = await run(tmp_path, actor)
-    claim, prompt, answer, operation, batch = actor.events
-    assert isinstance(claim, SessionClaimed)
-    assert isinstance(prompt, PromptCaptured)
-    assert prompt.prompt.text == "fix the login"
-    assert (prompt.agent_session_id, prompt.source) == (SESSION, "claude-code-transcript")
-    assert isinstance(answer, PromptAnswered)
-    assert answer.response is not None
-    assert (answer.response.text, answer.elapsed_ms, answer.input_tokens) == ("Fixed.", 5000, None)
-    assert isinstance(operation, OperationClaimed)
-    assert isinstance(batch, RecordsCaptured)
-    edit, shell = (record for record in batch.records if record.kind == "tool")
-    assert (cut(batch.words, edit.path), edit.lines_added, edit.lines_removed) == ("/a.py", 1, 1)
-    assert cut(batch.words, shell.command) == "pytest -q"
-    assert edit.input_digest != shell.input_digest
-    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
-    assert (report.files, report.lines, report.created, report.known) == (1, 6, 3, 0)
-    assert report.tokens["cache_read_tokens"] == 300
 
 
 async def test_a_long_exchange_is_cut_into_bounded_batches(tmp_path: Path) -> None:
@@ -177,16 +152,6 @@ async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeyp
     assert named == [("p/s.jsonl", 1), ("locked.jsonl", 0)]
     assert report.torn[1].reason == "Permission denied"
     assert (report.lines, report.prompts) == (7, 1)
-
-
-async def test_a_line_beyond_the_bound_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is never held whole, and the next line is read as a line."""
-    monkeypatch.setattr(transcript_lines, "LINE_BYTES_MAX", 1000)
-    actor = Actor()
-    write(tmp_path, "s.jsonl", user("u0", 0, "x" * 5000), *EXCHANGE)
-    report = await run(tmp_path, actor)
-    assert [(torn.line, torn.reason) for torn in report.torn] == [(1, "longer than 1000 bytes")]
-    assert report.prompts == 1
 
 
 async def test_another_developers_session_is_refused_and_named(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """The maintained price data as a catalog: the same prices to the nano-dollar, by the same names."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
 from genai_prices import Usage, calc_price
 from msgspec import structs
 
@@ -14,7 +15,7 @@ from aggregates.prices.prices import Price, PriceBook
 from aggregates.times import parse_instant
 from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
 from tests.support.catalogs import snapshot
-from tests.support.tables import each_of
+from tests.support.tables import each_of, lines_of, table
 
 NOW_US = parse_instant("2026-11-20")
 
@@ -43,42 +44,15 @@ class Asked(NamedTuple):
     provider: str | None = None
 
 
-REQUESTS = [
-    Asked("claude-sonnet-4-5-20250929"),
-    Asked("claude-sonnet-4-5", read=50_000, write=3_000),
-    Asked("claude-sonnet-4-5", write=3_000, hour=3_000),
-    Asked("claude-sonnet-4-5", write=3_000, hour=1_234),
-    Asked("claude-haiku-4-5-20251001", read=123_457, write=89, hour=13),
-    # The long context of these two cost more up to the day before, and a request moves band as a whole.
-    *(
-        Asked(model, day, input=whole - 120_000, read=100_000, write=20_000, hour=hour)
-        for model in ("claude-opus-4-6", "claude-sonnet-4-6")
-        for day in ("2026-03-12", "2026-03-13")
-        for whole in (199_999, 200_000, 200_001)
-        for hour in (0, 7_000)
-    ),
-    Asked("claude-sonnet-4-5", input=200_000),
-    Asked("claude-sonnet-4-5", input=200_001),
-    Asked("claude-sonnet-4-5", input=1, read=200_000),
-    Asked("claude-opus-4-1-20250805", read=1_000, write=1_000, hour=1),
-    Asked("claude-3-5-haiku-20241022", read=17),
-    Asked("gpt-5-codex", read=90_000),
-    Asked("gpt-5-2025-08-07", read=90_000),
-    Asked("gpt-5.1-codex-max", output=33),
-    Asked("gpt-4o-2024-05-13"),
-    Asked("o3", "2025-06-09", read=77),
-    Asked("o3", "2025-06-10", read=77),
-    Asked("gemini-2.5-pro", input=200_000, read=1_000),
-    Asked("gemini-2.5-pro", input=100_000, read=100_001),
-    Asked("gemini-2.5-flash", read=4_711),
-    Asked("grok-code-fast-1", read=1),
-    Asked("us.anthropic.claude-sonnet-4-5-20250929-v1:0", read=10, write=10, hour=3, provider="aws"),
-    Asked("global.anthropic.claude-opus-4-6-v1:0", read=10, write=10, provider="aws"),
-    Asked("anthropic.claude-3-5-sonnet-20240620-v1:0", provider="aws"),
-]
+def _requests() -> Iterator[tuple[str, Asked]]:
+    """As test_price_data.txt has them."""
+    for _, line in lines_of(Path(__file__).with_suffix(".txt")):
+        model, *told = line.split()
+        fields = dict(each.split("=") for each in told)
+        yield line, Asked(model, **{name: int(told) if told.isdigit() else told for name, told in fields.items()})
 
 
-@pytest.mark.parametrize("asked", REQUESTS)
+@table("asked", dict(_requests()))
 def test_a_request_costs_what_the_data_themselves_make_of_it(asked: Asked) -> None:
     """On both sides of price changes and of long-context bounds, with writes of both durations."""
     when = datetime.combine(date.fromisoformat(asked.day), datetime.min.time(), UTC)

@@ -189,17 +189,9 @@ async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, admin
     assert (await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})).json == answer.json
     assert (await api.post(OWNER, AUGUST)).status == 409
     (listed,) = (await admin.get(BACKFILLS)).json
-    assert listed == {
-        "backfill_id": answer.json["backfill_id"],
-        "status": "running",
-        "organization_id": str(ACME),
-        "developer_id": str(ANA),
-        "from": "2026-08-01T00:00:00Z",
-        "to": "2026-09-01T00:00:00Z",
-        "sub_sessions": count,
-        "done": 0,
-        "requested_at": listed["requested_at"],
-    }
+    assert (listed["backfill_id"], listed["status"]) == (answer.json["backfill_id"], "running")
+    assert (listed["from"], listed["to"]) == ("2026-08-01T00:00:00Z", "2026-09-01T00:00:00Z")
+    assert (listed["developer_id"], listed["sub_sessions"], listed["done"]) == (str(ANA), count, 0)
     assert count > 5
 
 

@@ -28,8 +28,7 @@ START = NOW_US - 3 * HOUR
 
 
 def worked(session: str, at_us: int) -> Log:
-    log = Log(ANA_SCOPE)
-    log.now_us = max(log.now_us, START)
+    log = Log(ANA_SCOPE, START)
     log.works(session, at_us, ASK)
     return log
 
@@ -37,8 +36,7 @@ def worked(session: str, at_us: int) -> Log:
 @pytest.fixture
 def busy(house: House) -> House:
     """Ana reached one goal three hours ago; it has settled. Four facts, the last of them that time passed."""
-    house.has_seen(worked("s1", START))
-    house.passes(NOW_US)
+    house.has_seen(worked("s1", START), NOW_US)
     return house
 
 

@@ -41,8 +41,7 @@ async def explanations(api: Caller) -> list[Shown]:
 
 async def of(house: House, api: Caller, log: Log, session: str = "a", after_us: int = 2 * DAY) -> Shown:
     """The explanation of what a log tells, once some time has passed."""
-    house.has_seen(log)
-    house.passes(MONDAY + after_us)
+    house.has_seen(log, MONDAY + after_us)
     return await explained(api, session)
 
 
@@ -138,8 +137,7 @@ async def test_each_of_any_story_can_be_checked(story: Any) -> None:
     house = House()
     log = Log(ANA_SCOPE)
     log.facts = told(story, ANA_SCOPE)
-    house.has_seen(log)
-    house.passes(MONDAY + 2 * HOUR)
+    house.has_seen(log, MONDAY + 2 * HOUR)
     for shown in await explanations(Caller(over(house, build_api), bearer())):
         check(house.events, shown)
 

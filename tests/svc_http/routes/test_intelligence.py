@@ -19,8 +19,7 @@ RIGHTSIZING = "/v1/intelligence/rightsizing"
 def monday(house: House) -> House:
     """A request of Ana's met a rate limit on Monday at nine, and was answered a minute later; it is noon."""
     error = {"kind": "error", "at_us": MONDAY, "status_code": 429, "model": "opus"}
-    house.has_seen(Log(ANA_SCOPE).claim("a").records("a", error, request(MONDAY + MINUTE)))
-    house.passes(MONDAY + 3 * HOUR)
+    house.has_seen(Log(ANA_SCOPE).claim("a").records("a", error, request(MONDAY + MINUTE)), MONDAY + 3 * HOUR)
     return house
 
 
@@ -68,16 +67,14 @@ ASK = "Fix the crash in src/parser.py when the input is empty, please"
 
 def retries(house: House, at_us: int) -> None:
     """Three prompts that are nearly the same, half a minute apart."""
-    log = Log(ANA_SCOPE)
-    log.now_us = at_us
+    log = Log(ANA_SCOPE, at_us)
     for number in range(3):
         log.prompt(f"storm-{at_us}", f"{ASK} {number}", at_us + number * 30 * SECOND)
     house.has_seen(log)
 
 
 def tiny_prompts(house: House, at_us: int) -> None:
-    log = Log(ANA_SCOPE)
-    log.now_us = at_us
+    log = Log(ANA_SCOPE, at_us)
     for number, text in enumerate(("go", "on", "yes", "well", "next")):
         log.prompt(f"tiny-{at_us}", text, at_us + number * 30 * SECOND)
     house.has_seen(log)

@@ -55,8 +55,7 @@ def told() -> Log:
 @pytest.fixture
 def busy(house: House) -> House:
     """A service that has seen both goals settle."""
-    house.has_seen(told())
-    house.passes(NOW_US)
+    house.has_seen(told(), NOW_US)
     return house
 
 
@@ -143,8 +142,7 @@ async def test_nobody_rises_among_peers_by_a_word_of_ones_own(house: House, api:
         log.works(session, at_us, f"Fix the crash in src/{session}.py, it must return a list", f"src/{session}.py")
         log.prompt(session, "And run pytest", at_us + 5 * MINUTE)
         log.records(session, shell(at_us + 6 * MINUTE, "pytest -q"))
-    house.has_seen(log)
-    house.passes(NOW_US)
+    house.has_seen(log, NOW_US)
 
     async def compared() -> list[object]:
         found = (await api.get(f"{V3}/peer-comparison")).json
@@ -202,8 +200,7 @@ async def test_accuracy_counts_sub_sessions_with_a_standing_override(busy: House
 
 async def test_the_window_of_accuracy(house: House, api: Caller) -> None:
     """Between a day and ninety; a day is 24 hours, back from now: the second goal was begun within them."""
-    house.has_seen(told())
-    house.passes(NOW + 24 * HOUR + 30 * MINUTE)
+    house.has_seen(told(), NOW + 24 * HOUR + 30 * MINUTE)
     days = [(await api.get(f"{ACCURACY}?window_days={asked}")).json["windowDays"] for asked in (0, 7, 900)]
     assert [*days, (await api.get(ACCURACY)).json["windowDays"]] == [1, 7, 90, 28]
     assert (await api.get(f"{ACCURACY}?window_days=1")).json["rows"][0]["subSessions"] == 1

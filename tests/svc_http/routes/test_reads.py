@@ -31,8 +31,7 @@ def a_days_work(house: House) -> None:
         {"kind": "session_end", "source": "exit", "at_us": MONDAY + 61 * SECOND},
     )
     log.prompt("b", "what does src/app.py do?", MONDAY + 2 * HOUR)
-    house.has_seen(log)
-    house.passes(MONDAY + 3 * HOUR)
+    house.has_seen(log, MONDAY + 3 * HOUR)
 
 
 async def test_a_goal_reached(house: House, api: Caller) -> None:
@@ -166,8 +165,7 @@ async def test_what_a_day_lacks_and_lost(house: House, api: Caller) -> None:
     refused = {"kind": "error", "at_us": MONDAY + SECOND, "status_code": 429}
     log.records("a", refused, request(MONDAY + SECOND + 6 * MINUTE, cost_usd_nano=None), edit(MONDAY + 2 * SECOND))
     log.prompt("b", "/clear", MONDAY + HOUR)
-    house.has_seen(log)
-    house.passes(MONDAY + 2 * HOUR)
+    house.has_seen(log, MONDAY + 2 * HOUR)
     shown = (await api.get(PATH)).json
     assert (shown["tokens"], shown["cost_usd"], shown["unpriced_requests"]) == (120, None, 1)
     assert (shown["unreported_sub_sessions"], shown["prompts"]) == (0, 1), "a clear is nobody's prompt"

@@ -45,8 +45,7 @@ async def test_what_cannot_be_meant_is_refused(
     listener: str, house: House, intake: Caller, api: Caller, admin: Caller
 ) -> None:
     """Ana has a goal of three prompts, and a later one."""
-    house.has_seen(told())
-    house.passes(NOW_US)
+    house.has_seen(told(), NOW_US)
     sent = (await intake.post("/v1/prompts", prompt())).json["id"]
     response = f'"prompt_id":"{sent}","response_operation_id":"op-1","response_text":"Done."'
     known = NAMES | {"goal": (await names(api))[0], "response": response}

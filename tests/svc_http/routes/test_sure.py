@@ -34,8 +34,7 @@ def judged(house: House) -> House:
     said: list[dict[str, Any]] = [{"complete": True}] * 8 + [{"complete": False}] * 3 + [{"undecided": True}] * 3
     for number, answer in enumerate(said):
         worked(log, f"s{number}", MONDAY + number * HOUR, **answer)
-    house.has_seen(log)
-    house.passes(MONDAY + DAY)
+    house.has_seen(log, MONDAY + DAY)
     return house
 
 
@@ -92,8 +91,7 @@ async def test_a_prompt_with_one_sure_boolean_has_a_score(house: House, api: Cal
     capture = log.prompt("s", "Why does the parser crash on an empty file?", MONDAY)
     log.records("s", request(MONDAY + SECOND), edit(MONDAY + MINUTE))
     log.answers_prompt("s", capture, "question", earned=("goal_explicit",), unsure=("context_sufficient",))
-    house.has_seen(log)
-    house.passes(MONDAY + DAY)
+    house.has_seen(log, MONDAY + DAY)
     summary, skill = (await api.get(f"{V3}/insight/summary")).json, (await api.get(f"{V3}/skill")).json
     assert (summary["sample_count"], summary["interval"]) == (1, None)
     assert (skill["sample_count"], skill["per_boolean_count"]["goal_explicit"]) == (1, 1)
@@ -145,8 +143,7 @@ async def test_keeping_together_confirms_and_clearing_takes_it_back(house: House
     log = Log(ANA_SCOPE)
     for number, text in enumerate((ASK, "Also handle a header without rows in src/parser.py", "And run pytest again")):
         log.works("s", MONDAY + number * 5 * MINUTE, text, "src/parser.py")
-    house.has_seen(log)
-    house.passes(MONDAY + DAY)
+    house.has_seen(log, MONDAY + DAY)
     (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
     path = f"/v1/sub-sessions/{row['sub_session_id']}/override"
 

@@ -35,8 +35,7 @@ def works(house: House, scope: Scope, session: str, text: str, at_us: int = MOND
     """A prompt, an edit, a check that passes, and the end of the day."""
     log = Log(scope)
     log.works(session, at_us, text)
-    house.has_seen(log)
-    house.passes(MONDAY + 20 * HOUR)
+    house.has_seen(log, MONDAY + 20 * HOUR)
 
 
 async def asked(caller: Caller, path: str = SUMMARY) -> TeamSummary:
@@ -115,8 +114,7 @@ CENT = 10_000_000
 
 def spends(house: House, scope: Scope, at_us: int, **fields: Any) -> None:
     """A prompt, answered by one request for a cent."""
-    log = Log(scope)
-    log.now_us = at_us
+    log = Log(scope, at_us)
     session = f"{scope.developer_id}-{at_us}"
     log.prompt(session, "Fix src/parser.py and run pytest", at_us)
     log.records(session, request(at_us + MINUTE, **fields))
@@ -124,30 +122,19 @@ def spends(house: House, scope: Scope, at_us: int, **fields: Any) -> None:
 
 
 async def test_what_a_team_spent(house: House, api: Caller) -> None:
-    """The exact shape; the dearest member first; of a team that has ended nobody is a member any more."""
+    """The dearest member first, beside the window before; of a team that has ended nobody is a member any more."""
     spends(house, ANA_SCOPE, NOW_US - DAY)
     spends(house, BEN_SCOPE, MIDNIGHT - HOUR, cost_usd_nano=3 * CENT)  # Friday evening is Saturday in Tokyo
     spends(house, ANA_SCOPE, NOW_US - 7 * DAY, cost_usd_nano=8 * CENT)
-    tokens = {"inputTokens": 200, "outputTokens": 40, "cacheReadTokens": 0, "cacheCreationTokens": 0}
-    counted = {"requestCount": 2, "unmeasuredRequests": 0, "isEstimate": True}
-    one = {"lowerBoundCostUsd": None, "totalTokens": 120, "knownTotalTokens": 120, "requestCount": 1}
-    read = {"reason": "complete", "readBatches": 0, "droppedFiles": 0, "unreadableFiles": 0}
-    bounds = {"lowerBoundRequests": 0, "upperBoundRequests": 0}
-    assert (await api.get(COST)).json == {
-        "isPartial": False,
-        "prevIsPartial": False,
-        "readCoverage": read,
-        "prevReadCoverage": read,
-        "costRankingAvailable": True,
-        "rollup": {"costUsd": 0.04, "lowerBoundCostUsd": None, **tokens, **counted},
-        "members": [
-            {"developerId": str(BEN), "displayName": "Ben", "costUsd": 0.03, **one, "share": 0.75},
-            {"developerId": str(ANA), "displayName": "Ana", "costUsd": 0.01, **one, "share": 0.25},
-        ],
-        "pricingCoverage": {"pricedRequests": 2, "unpricedRequests": 0, **bounds, "ratio": 1.0},
-        "prevCostUsd": 0.08,
-        "prevLowerBoundCostUsd": None,
-    }
+    found = (await api.get(COST)).json
+    named = ("developerId", "displayName", "costUsd", "share", "totalTokens")
+    assert [[each[name] for name in named] for each in found["members"]] == [
+        [str(BEN), "Ben", 0.03, 0.75, 120],
+        [str(ANA), "Ana", 0.01, 0.25, 120],
+    ]
+    assert (found["rollup"]["costUsd"], found["prevCostUsd"], found["costRankingAvailable"]) == (0.04, 0.08, True)
+    assert found["readCoverage"]["reason"] == found["prevReadCoverage"]["reason"] == "complete"
+    assert (found["pricingCoverage"]["pricedRequests"], found["pricingCoverage"]["ratio"]) == (2, 1.0)
     for query, spent in (("window=monthly", 0.0), ("window=daily&tz=%20", 0.0), ("window=daily&tz=Asia/Tokyo", 0.03)):
         assert (await api.get(f"{COST}&{query}")).json["rollup"]["costUsd"] == spent, query
     carried_out(house, EndTeam(team_id=CORE))

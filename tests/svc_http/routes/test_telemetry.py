@@ -29,8 +29,7 @@ def monday(house: House) -> House:
     )
     add_spans(log, "s1", {"at_us": MONDAY, "name": "llm_request"})
     add_points(log, "s1", {"at_us": MONDAY, "value": 5.0, "meaning": "input_tokens", "series": "s"})
-    house.has_seen(log)
-    house.passes(MONDAY + 3 * HOUR)
+    house.has_seen(log, MONDAY + 3 * HOUR)
     return house
 
 
