@@ -7,6 +7,7 @@ import pytest
 from svc_http.app import build_api, build_intake
 from tests.support.described import faults
 from tests.svc_http.house import Answer, Caller, House, bearer, internal, over
+from tests.svc_http.workshop import Workshop
 
 CALL = Caller.call
 
@@ -29,9 +30,9 @@ def _as_described(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def house() -> House:
-    """The service; Ana and Ben belong to Acme, Eve to Other."""
-    return House()
+def house() -> Workshop:
+    """The service, and who makes its reports; Ana and Ben belong to Acme, Eve to Other."""
+    return Workshop()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from aggregates.reports.events import ReportNoticeTried, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from projections.facts import reports as rows
-from svc_http.app import build_api
 from svc_http.pages import figures
 from svc_http.pages.words import HABITS
 from tests.projections.scores.test_throttle import failed
@@ -23,24 +22,14 @@ from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
 from tests.svc_http.browsing import works as one_goal
-from tests.svc_http.house import Caller, House, bearer, over
+from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.workshop import Workshop
 
 
 @pytest.fixture
-def house() -> Workshop:
-    """A service in memory, and who makes its reports."""
-    return Workshop()
-
-
-@pytest.fixture
-def api(house: Workshop) -> Caller:
-    return Caller(over(house, build_api), ANAS)
-
-
-@pytest.fixture(autouse=True)
-def _signed_in(house: House) -> None:
+def api(house: House, api: Caller) -> Caller:
     signs_in(house)
+    return api.using(ANAS)
 
 
 def works(house: House, *scopes: Scope, goals: int = 1) -> None:

@@ -48,8 +48,9 @@ def _requests() -> Iterator[tuple[str, Asked]]:
     """As test_price_data.txt has them."""
     for _, line in lines_of(Path(__file__).with_suffix(".txt")):
         model, *told = line.split()
-        fields = dict(each.split("=") for each in told)
-        yield line, Asked(model, **{name: int(told) if told.isdigit() else told for name, told in fields.items()})
+        pairs = (each.split("=") for each in told)
+        fields: dict[str, Any] = {name: int(each) if each.isdigit() else each for name, each in pairs}
+        yield line, Asked(model, **fields)
 
 
 @table("asked", dict(_requests()))

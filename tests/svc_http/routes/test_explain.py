@@ -359,6 +359,16 @@ async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: 
     assert "no tool ran" not in " ".join(answered["floor"]["text"])
 
 
+async def test_what_a_machine_wrote_is_no_prompt_and_is_told(house: House, api: Caller) -> None:
+    log = worked()
+    log.prompt("a", "<task-notification>\nThe build is done.\n</task-notification>", MONDAY + MINUTE)
+    shown = await of(house, api, log)
+    assert "Machine-made, so no prompt and no turn: the report of a background task (1 time). " in " ".join(
+        shown["floor"]["text"]
+    )
+    assert len(shown["rubric"]["prompts"]) == 1
+
+
 async def test_tools_and_prompts_without_their_details(house: House, api: Caller) -> None:
     """Which file, which lines, which command: not observed; a shell call counts as changing something."""
     log = Log(ANA_SCOPE)

@@ -27,62 +27,51 @@ from tests.svc_http.workshop import Workshop
 REPORT = "/v1/score_v3/report"
 
 
-@pytest.fixture
-def shop() -> Workshop:
-    """A service in memory, and who makes its reports."""
-    return Workshop()
-
-
-@pytest.fixture
-def ana(shop: Workshop) -> Caller:
-    return Caller(over(shop, build_api), bearer())
-
-
-async def worked(shop: Workshop) -> None:
+async def worked(house: Workshop) -> None:
     """The demo's month of work, all of it settled."""
-    await shop.has_demo()
-    shop.passes(shop.clock_us + HOUR)
+    await house.has_demo()
+    house.passes(house.clock_us + HOUR)
 
 
-async def asked(ana: Caller, **wanted: Any) -> str:
+async def asked(api: Caller, **wanted: Any) -> str:
     """The id of a report that was asked for."""
-    answer = await ana.post(f"{REPORT}/generate", wanted)
+    answer = await api.post(f"{REPORT}/generate", wanted)
     report_id: str = described(answer, "POST", f"{REPORT}/generate")["report_id"]
     return report_id
 
 
-async def record(ana: Caller, report_id: str) -> Any:
-    return described(await ana.get(f"{REPORT}/{report_id}"), "GET", f"{REPORT}/{report_id}")
+async def record(api: Caller, report_id: str) -> Any:
+    return described(await api.get(f"{REPORT}/{report_id}"), "GET", f"{REPORT}/{report_id}")
 
 
-async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
+async def test_from_asking_to_deleting(house: Workshop, api: Caller, tmp_path: Path) -> None:
     """Queued, pending, completed, latest, in the history, deleted, and gone."""
-    await worked(shop)
-    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
-    assert (await ana.get(REPORT)).status == 404
-    report_id = await asked(ana, period="monthly")
-    pending = (await ana.get(f"{REPORT}/pending")).json
+    await worked(house)
+    assert (await api.get(f"{REPORT}/pending")).json == {"report_id": None}
+    assert (await api.get(REPORT)).status == 404
+    report_id = await asked(api, period="monthly")
+    pending = (await api.get(f"{REPORT}/pending")).json
     status = f"{REPORT}/status/{report_id}"
-    assert pending == described(await ana.get(status), "GET", status)
+    assert pending == described(await api.get(status), "GET", status)
     assert (pending["report_id"], pending["status"], pending["error_code"]) == (report_id, "queued", None)
-    assert (await record(ana, report_id))["sections"] is None
-    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 409
-    await shop.works()
-    made = await record(ana, report_id)
+    assert (await record(api, report_id))["sections"] is None
+    assert (await api.call("DELETE", f"{REPORT}/{report_id}")).status == 409
+    await house.works()
+    made = await record(api, report_id)
     assert (made["status"], made["meta"]["rulesVersion"]) == ("completed", 1)
-    assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
-    assert described(await ana.get(REPORT), "GET", REPORT) == made
-    history = await ana.get(f"{REPORT}/history")
+    assert (await api.get(f"{REPORT}/pending")).json == {"report_id": None}
+    assert described(await api.get(REPORT), "GET", REPORT) == made
+    history = await api.get(f"{REPORT}/history")
     said = ("sections", "narrative", "narrative_source")
     assert described(history, "GET", f"{REPORT}/history") == [{n: v for n, v in made.items() if n not in said}]
-    over = await ana.call("POST", f"{REPORT}/cancel/{report_id}")
+    over = await api.call("POST", f"{REPORT}/cancel/{report_id}")
     assert over.json == {"report_id": report_id, "status": "completed"}, "nothing is left to cancel"
-    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 204
+    assert (await api.call("DELETE", f"{REPORT}/{report_id}")).status == 204
     for path in (f"{REPORT}/{report_id}", status, REPORT):
-        assert (await ana.get(path)).status == 404
-    assert (await ana.get(f"{REPORT}/history")).json == []
-    assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 404
-    assert (await asked(ana, period="monthly")) != report_id
+        assert (await api.get(path)).status == 404
+    assert (await api.get(f"{REPORT}/history")).json == []
+    assert (await api.call("DELETE", f"{REPORT}/{report_id}")).status == 404
+    assert (await asked(api, period="monthly")) != report_id
 
 
 LIVE = {
@@ -102,19 +91,19 @@ LIVE = {
 
 @pytest.mark.parametrize("window", ["daily", "weekly", "monthly"])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Seoul"])
-async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Path, window: Any, zone: str) -> None:
+async def test_reports_and_pages_agree(house: Workshop, api: Caller, tmp_path: Path, window: Any, zone: str) -> None:
     """Every section, of the current window, against the page's own answer."""
-    await shop.administer(ChangeDeveloper(developer_id=ANA, timezone=zone))
-    await worked(shop)
-    today = (await ana.get("/v1/score_v3/today-summary")).json["date"]
-    report_id = await asked(ana, period=window, date=today)
-    await shop.works()
-    made = await record(ana, report_id)
+    await house.administer(ChangeDeveloper(developer_id=ANA, timezone=zone))
+    await worked(house)
+    today = (await api.get("/v1/score_v3/today-summary")).json["date"]
+    report_id = await asked(api, period=window, date=today)
+    await house.works()
+    made = await record(api, report_id)
     said, meta = made["sections"], made["meta"]
     echo = said["files"]["range"]
     spans = {"window": window, "range": f"from_us={echo['fromUs']}&to_us={echo['toUs']}&timezone={zone}"}
     for name, path in LIVE.items():
-        live = await ana.get(f"/v1/score_v3/{path.format(**spans)}")
+        live = await api.get(f"/v1/score_v3/{path.format(**spans)}")
         # A report names no prompt as the best that is not sure.
         told = (
             live.json | {"items": [each for each in live.json["items"] if each["sure"]]}
@@ -123,22 +112,22 @@ async def test_reports_and_pages_agree(shop: Workshop, ana: Caller, tmp_path: Pa
         )
         assert said[name] == told, name
     span = f"from={meta['periodStart']}&to={meta['periodEnd']}"
-    assert said["throttle"] == (await ana.get(f"/v1/intelligence/throttle?{span}")).json
+    assert said["throttle"] == (await api.get(f"/v1/intelligence/throttle?{span}")).json
     usage = {name: value for name, value in said["modelUsage"].items() if name != "spending"}
-    assert usage == (await ana.get(f"/v1/intelligence/rightsizing?{span}")).json
+    assert usage == (await api.get(f"/v1/intelligence/rightsizing?{span}")).json
     if window == "monthly":
         assert said["score"]["total_count"] > 3
         assert said["coaching"]["items"]
 
 
-async def test_weak_habits_come_with_a_prompt_that_missed_them(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
+async def test_weak_habits_come_with_a_prompt_that_missed_them(house: Workshop, api: Caller, tmp_path: Path) -> None:
     """The weakest first, in the language asked for; what was asked for is what the figures are about."""
-    await worked(shop)
+    await worked(house)
     made = []
     for language in ("en", "ko-KR"):
-        report_id = await asked(ana, period="monthly", date="2026-08-01", language=language)
-        await shop.works()
-        made.append((await record(ana, report_id))["sections"])
+        report_id = await asked(api, period="monthly", date="2026-08-01", language=language)
+        await house.works()
+        made.append((await record(api, report_id))["sections"])
     here, there = (each["coaching"]["items"] for each in made)
     for each, other in zip(here, there, strict=True):
         assert each["share"] == made[0]["skill"]["per_boolean"][each["boolean"]] < 1
@@ -150,30 +139,30 @@ async def test_weak_habits_come_with_a_prompt_that_missed_them(shop: Workshop, a
 
 @pytest.mark.parametrize(("fault", "code"), [(sqlite3.DatabaseError, "source_unavailable"), (KeyError, None)])
 async def test_what_went_wrong_is_not_said_and_then_it_works_again(
-    shop: Workshop, ana: Caller, fault: type[Exception], code: str | None
+    house: Workshop, api: Caller, fault: type[Exception], code: str | None
 ) -> None:
     """Exactly the failed shape; once it is repaired, a new one is made. `test_reports_on_disk.py` has the archive's."""
     secret = "/var/lib/svc/views.db: permission denied"
-    shop.views_break = fault(secret)
-    report_id = await asked(ana)
-    await shop.works()
-    answer = await ana.get(f"{REPORT}/status/{report_id}")
+    house.views_break = fault(secret)
+    report_id = await asked(api)
+    await house.works()
+    answer = await api.get(f"{REPORT}/status/{report_id}")
     failed = {"status": "failed", "error_message": "The report could not be generated. Please try again."}
     assert answer.json == {"report_id": report_id, **failed, "error_code": code}
-    assert secret not in (await ana.get(f"{REPORT}/{report_id}")).body.decode()
-    shop.views_break = None
-    again = await asked(ana)
+    assert secret not in (await api.get(f"{REPORT}/{report_id}")).body.decode()
+    house.views_break = None
+    again = await asked(api)
     assert again != report_id
-    await shop.works()
-    assert (await record(ana, again))["status"] == "completed"
+    await house.works()
+    assert (await record(api, again))["status"] == "completed"
 
 
-async def test_everything_may_be_left_out(shop: Workshop, ana: Caller) -> None:
+async def test_everything_may_be_left_out(house: Workshop, api: Caller) -> None:
     """Without a body: the last whole day of the profile's zone; of an empty one a report without a guess."""
-    answer = await ana.call("POST", f"{REPORT}/generate")
+    answer = await api.call("POST", f"{REPORT}/generate")
     assert answer.status == 202
-    await shop.works()
-    made = await record(ana, answer.json["report_id"])
+    await house.works()
+    made = await record(api, answer.json["report_id"])
     assert made["meta"] == {
         "period": "daily",
         "periodStart": "2026-07-31T00:00:00Z",
@@ -188,14 +177,14 @@ async def test_everything_may_be_left_out(shop: Workshop, ana: Caller) -> None:
     assert said["coaching"]["note"].startswith("Not enough data")
 
 
-async def test_a_loop_that_asks_for_reports_is_stopped(shop: Workshop, ana: Caller) -> None:
+async def test_a_loop_that_asks_for_reports_is_stopped(house: Workshop, api: Caller) -> None:
     """503 with Retry-After, until some are made."""
     for day in range(WAITING_MAX):
-        await asked(ana, date=f"2026-{5 + day // 28:02}-{day % 28 + 1:02}")
-    answer = await ana.post(f"{REPORT}/generate", {})
+        await asked(api, date=f"2026-{5 + day // 28:02}-{day % 28 + 1:02}")
+    answer = await api.post(f"{REPORT}/generate", {})
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    await shop.works()
-    await asked(ana)
+    await house.works()
+    await asked(api)
 
 
 # --- prose: asked of a real endpoint by figures alone, and shown where it is believed ------------------------------
