@@ -63,7 +63,11 @@ class Call(_Asking, frozen=True):
 
     def asking(self, values: Mapping[str, object]) -> Self:
         """The same call with these values for its query; one that is None is not asked."""
-        texts = {name: _text(value) for name, value in values.items() if value is not None}
+        texts = {
+            name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            for name, value in values.items()
+            if value is not None
+        }
         return msgspec.structs.replace(self, asked=MultiDict(texts))
 
     def page(self) -> tuple[int, int]:
@@ -174,11 +178,6 @@ class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
     from_us: int
     to_us: int
     timezone: str
-
-
-def _text(value: object) -> str:
-    """As an address has it."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------

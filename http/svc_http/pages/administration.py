@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
+from msgspec.structs import asdict
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
@@ -35,19 +36,16 @@ _R = TypeVar("_R", records.Key, records.Membership, records.Team)
 
 async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, wrong: str | None = None) -> Response:
     directory, words = call.service.directory, SAID.said_of_member.get(call.query.get("said", ""))
-    members = [
-        each for each in directory.all(records.Membership) if call.organization_id in (None, each.organization_id)
-    ]
     started = begun(directory, call.service.uses)
     with suppress(Unavailable):  # people are looked after also while the views are built
         started |= set(await call.service.activation())
     houses = _houses(call, started - {call.by})
     values: dict[str, Any] = {"houses": houses, "invitation": invitation, "wrong": wrong}
-    # About a member whom the caller looks after: the address may be made up.
-    about = [each for each in members if str(each.id) == call.query.get("about", "")]
-    if words is not None and about:
-        name = rendering.cut(directory.name_of(about[0].developer_id), NAME_CHARACTERS)
-        values["said"] = words.format(name=name, role=about[0].role)
+    about = next((each for each in directory.all(records.Membership) if str(each.id) == call.query.get("about")), None)
+    # Of a member whom the caller looks after alone: the address may be made up.
+    if words is not None and about is not None and call.organization_id in (None, about.organization_id):
+        name = rendering.cut(directory.name_of(about.developer_id), NAME_CHARACTERS)
+        values["said"] = words.format(name=name, role=about.role)
     return await call.show("organization/people.html", 200 if wrong is None else 409, **values)
 
 
@@ -129,9 +127,7 @@ async def invite(call: ByOperator, form: Form) -> Response:
         wrong = SAID.refused["taken"].format(name=rendering.cut(name, NAME_CHARACTERS), same=why)
         return await people(call, wrong=wrong)
     await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
-    await call.act(
-        acts.StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role)
-    )
+    await call.act(acts.StartMembership(**asdict(scope), role=role))
     return await _invited(call, scope, name)
 
 
@@ -169,10 +165,7 @@ async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
 
 async def take_back_in(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, records.Membership, membership_id)
-    start = acts.StartMembership(
-        organization_id=member.organization_id, developer_id=member.developer_id, role=member.role
-    )
-    return await _done(call, "member-back", member, start)
+    return await _done(call, "member-back", member, acts.StartMembership(**asdict(member.scope), role=member.role))
 
 
 async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:

@@ -4,7 +4,6 @@ A cookie holds a random text of which the log knows a digest. Other programs on 
 for 127.0.0.1, whatever their port, so a change is taken only from a page of this very server.
 """
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import UUID
@@ -33,21 +32,43 @@ SIGN_IN = "/sign-in"
 _OF_ONE_PAGE = ("page", "cursor", "said", "about")
 
 
+async def _act(self: "BySignIn | ByOperator", command: PeopleAct) -> None:
+    """Raises `HttpError` with what was wrong."""
+    accepted(await self.service.administer(command, self.by))
+
+
+async def _show(self: "BySignIn | ByOperator", name: str, status: int = 200, **values: Any) -> TrioResponse:
+    """A page in the frame of the developer who is signed in, or of the operator."""
+    who, sent = self if isinstance(self, BySignIn) else self.owner, [*self.query.items()]
+    frame: dict[str, Any] = {
+        "call": self,
+        "is_operator": who is None,
+        "me": {"display_name": "Operator"} if who is None else who.profile,
+        "teams": [] if who is None else self.service.directory.teams_of(who.scope),
+        "nav": SAID.heads["operators_pages" if who is None else "pages"],
+        "menu": SAID.heads["operators_menu" if who is None else "menu" if who.caller.role == "owner" else "own_menu"],
+        "zone": self.own_zone,
+        "this_year": local(self.service.now_us(), self.own_zone).year,
+        "path": self.request.path,
+        # The period goes along with every link of the head; what else narrows the page, with every link of the period.
+        "kept": urlencode([each for each in sent if each[0] in period.NAMES]),
+        "narrowed": [each for each in sent if each[0] not in (*period.NAMES, *_OF_ONE_PAGE)],
+        "said": SAID.said.get(self.query.get("said", "")),
+    }
+    asked = values.get("period")
+    wrong = isinstance(asked, period.Period) and asked.wrong is not None
+    return await rendering.html(name, frame | values, 400 if wrong else status)
+
+
 class BySignIn(ByKey, frozen=True):
     """A request of a browser that signed in, for its developer's own pages."""
 
     sign_in: SignIn
+    act, show = _act, _show
 
-    async def act(self, command: PeopleAct) -> None:
-        """Change what is one's own. Raises `HttpError` with what was wrong."""
-        accepted(await self.service.administer(command, self.scope.developer_id))
-
-    async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
-        """A page in the developer's own frame."""
-        teams = self.service.directory.teams_of(self.scope)
-        menu = SAID.heads["menu" if self.caller.role == "owner" else "own_menu"]
-        head = {"me": self.profile, "teams": teams, "nav": SAID.heads["pages"], "menu": menu}
-        return await _framed(self, name, status, head | values)
+    @property
+    def by(self) -> UUID:
+        return self.scope.developer_id
 
 
 class ByOperator(Call, frozen=True):
@@ -55,6 +76,7 @@ class ByOperator(Call, frozen=True):
 
     owner: BySignIn | None = None  # None: whoever holds the internal secret
     zone: str = "UTC"  # of the developer who is signed in by the same browser
+    act, show = _act, _show
 
     @property
     def organization_id(self) -> UUID | None:
@@ -74,17 +96,6 @@ class ByOperator(Call, frozen=True):
         if self.owner is not None:
             raise HttpError(403, "this is for whoever runs the server, who types `svc open --operator` there")
 
-    async def act(self, command: PeopleAct) -> None:
-        """Raises `HttpError` with what was wrong."""
-        accepted(await self.service.administer(command, self.by))
-
-    async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
-        if self.owner is not None:
-            return await self.owner.show(name, status, **values)
-        nav, menu = SAID.heads["operators_pages"], SAID.heads["operators_menu"]
-        head = {"me": {"display_name": "Operator"}, "is_operator": True, "nav": nav, "menu": menu}
-        return await _framed(self, name, status, head | values)
-
 
 async def error_page(service: Service, error: HttpError) -> Response:
     """In the frame of whoever is signed in."""
@@ -98,25 +109,6 @@ async def error_page(service: Service, error: HttpError) -> Response:
         page = await rendering.html("told.html", told, error.status)
     page.headers.update(error.headers)
     return page
-
-
-async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
-    sent = [*call.query.items()]
-    frame = {
-        "call": call,
-        "is_operator": False,
-        "teams": [],
-        "zone": call.own_zone,
-        "this_year": local(call.service.now_us(), call.own_zone).year,
-        "path": call.request.path,
-        # The period goes along with every link of the head; what else narrows the page, with every link of the period.
-        "kept": urlencode([each for each in sent if each[0] in period.NAMES]),
-        "narrowed": [each for each in sent if each[0] not in (*period.NAMES, *_OF_ONE_PAGE)],
-        "said": SAID.said.get(call.query.get("said", "")),
-    }
-    asked = values.get("period")
-    wrong = isinstance(asked, period.Period) and asked.wrong is not None
-    return await rendering.html(name, frame | dict(values), 400 if wrong else status)
 
 
 def is_sent_again(form: Form, made: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -146,17 +146,13 @@ def drawn(period: Period, zone: ZoneInfo) -> Drawn:
         last = min(last, local_date(period.newest_us, zone)) if period.name == "all" else last
     window = Window(midnight_us(first, zone), local_day_bounds(last, zone).end_us)
     days = (last - first).days + 1
-    unit: times.Period = "day" if days <= BARS_MAX else "week" if days <= 7 * (BARS_MAX - 1) else "month"
-    whole = [*times.buckets(window, unit, zone)]
+    size: times.Period = "day" if days <= BARS_MAX else "week" if days <= 7 * (BARS_MAX - 1) else "month"
+    unit, whole = cast(Unit, size), [*times.buckets(window, size, zone)]
     if len(whole) > BARS_MAX:
-        return _drawn("year", _years(whole, zone), window, zone, period.today.year)
-    return _drawn(unit, whole, window, zone, period.today.year)
-
-
-def _drawn(unit: Unit, whole: Sequence[Window], window: Window, zone: ZoneInfo, this_year: int) -> Drawn:
+        unit, whole = "year", _years(whole, zone)
     windows = [Window(max(each.start_us, window.start_us), min(each.end_us, window.end_us)) for each in whole]
     bounds = [(local_date(each.start_us, zone), local_date(each.end_us - 1, zone)) for each in windows]
-    labels = [_label(unit, start, this_year) for start, _ in bounds]
+    labels = [_label(unit, start, period.today.year) for start, _ in bounds]
     return Drawn(unit, windows, labels, [urlencode({"from": start, "to": end}) for start, end in bounds])
 
 

@@ -20,8 +20,8 @@ from projections.sub_sessions.goals import ROWS_MAX, Wanted, goals
 from projections.sub_sessions.unjudged import Judged, judged
 from svc_http.bodies import Form, HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, is_sent_again, own_address
-from svc_http.pages.signing import forget_cookie
+from svc_http.pages.door import SIGN_IN, BySignIn, cookie_name, is_sent_again, own_address
+from svc_http.pages.signing import keep
 from svc_http.pages.words import AGENTS, LANGUAGES
 from svc_http.params import Call, one_of, zone_names, zone_sent
 from svc_http.records import Arrival
@@ -179,7 +179,7 @@ async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
 async def sign_out_everywhere(call: BySignIn) -> Response:
     for each in _own_sign_ins(call):
         accepted(await call.service.administer(acts.EndSignIn(sign_in_id=each.id)))
-    return forget_cookie(call.request, rendering.redirect(SIGN_IN))
+    return keep(call.request, rendering.redirect(SIGN_IN), cookie_name(call.request), "", 0)
 
 
 async def set_profile(call: BySignIn, form: Form) -> Response:

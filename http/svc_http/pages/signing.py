@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 from uuid import UUID
 
+from msgspec.structs import asdict
 from quart import Request, Response
 
 from aggregates.event import Refused
@@ -56,7 +57,7 @@ async def open_by_link(call: Call, token: str) -> Response:
         service.operator_browsers.begin(digest_of(text), service.now_us())
         response = await _let_in(call.request, "/administration/server")
         cookie = f"operator_{door.cookie_name(call.request)}"
-        return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
+        return keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
     who = entry.principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, SAID.refused["gone"])
@@ -79,7 +80,7 @@ async def _waiting(call: Call, token: str) -> Link | None:
 
 async def sign_out(call: door.BySignIn) -> Response:
     accepted(await call.service.administer(EndSignIn(sign_in_id=call.sign_in.id)))
-    return forget_cookie(call.request, rendering.redirect(door.SIGN_IN))
+    return keep(call.request, rendering.redirect(door.SIGN_IN), door.cookie_name(call.request), "", 0)
 
 
 async def static(call: Call, name: str) -> Response:
@@ -128,7 +129,7 @@ async def _sent_away(call: Call, errand: Errand) -> Response:
     response = await rendering.going_on(address, f"To {provider.name}")
     to = errand.to if len(errand.to) <= TO_CHARACTERS_MAX else "/"
     kept = f"{errand.text}.{errand.link}.{quote(to, safe='')}"
-    return _keep(request, response, _cookie(request), kept, ERRAND_SECONDS, door.SIGN_IN, "Lax")
+    return keep(request, response, _cookie(request), kept, ERRAND_SECONDS, door.SIGN_IN, "Lax")
 
 
 async def come_back(call: Call) -> Response:
@@ -151,10 +152,7 @@ async def come_back(call: Call) -> Response:
         await note_wrong(call.service, request, [], refused)
         raise refused from error
     response = await open_sign_in(call.service, request, errand.to, who, came_by)
-    response.delete_cookie(
-        _cookie(request), path=door.SIGN_IN, httponly=True, secure=door.is_secure(request), samesite="Lax"
-    )
-    return response
+    return keep(request, response, _cookie(request), "", 0, door.SIGN_IN, "Lax")
 
 
 async def _person(service: Service, account: entry.Account, link: str) -> tuple[entry.Principal, UUID | None]:
@@ -206,15 +204,14 @@ async def open_sign_in(
     text = secrets.token_urlsafe(door.COOKIE_BYTES)
     command = OpenSignIn(
         sign_in_id=sign_in_stream(digest_of(text)),
-        organization_id=who.scope.organization_id,
-        developer_id=who.scope.developer_id,
+        **asdict(who.scope),
         opened_by=None if who.key is None else who.key.id,
         browser=_browser(request),
         came_by=came_by,
     )
     accepted(await service.administer(command))
     response = await _let_in(request, to)
-    return _keep(request, response, door.cookie_name(request), text, entry.SIGN_IN_IDLE_DAYS * 24 * 3_600)
+    return keep(request, response, door.cookie_name(request), text, entry.SIGN_IN_IDLE_DAYS * 24 * 3_600)
 
 
 async def _let_in(request: Request, to: str) -> Response:
@@ -233,16 +230,12 @@ async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> b
     return not has_begun and developer_id not in await service.activation()
 
 
-def _keep(
+def keep(
     request: Request, response: Response, name: str, text: str, seconds: int, path: str = "/", samesite: str = "Strict"
 ) -> Response:
+    """A cookie, for so long; 0 takes it away."""
     secure = door.is_secure(request)
     response.set_cookie(name, text, seconds, path=path, httponly=True, secure=secure, samesite=samesite)
-    return response
-
-
-def forget_cookie(request: Request, response: Response) -> Response:
-    response.delete_cookie(door.cookie_name(request), httponly=True, secure=door.is_secure(request), samesite="Strict")
     return response
 
 

@@ -150,8 +150,7 @@ def issued(scope: Scope, digest: str, start: str, **more: Any) -> acts.IssueKey:
     """`more`: its name, when it expires, and the link by which it came."""
     return acts.IssueKey(
         credential_id=uuid.uuid4(),
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        **msgspec.structs.asdict(scope),
         key_digest=digest,
         key_start=start,
         **more,
@@ -159,14 +158,9 @@ def issued(scope: Scope, digest: str, start: str, **more: Any) -> acts.IssueKey:
 
 
 def new_link(scope: Scope, until_us: int, came_by: UUID | None = None) -> tuple[str, acts.OfferLink]:
-    token = secrets.token_urlsafe(KEY_BYTES)
-    return token, acts.OfferLink(
-        link_id=link_stream(digest_of(token)),
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        expires_at_us=until_us,
-        came_by=came_by,
-    )
+    token, who = secrets.token_urlsafe(KEY_BYTES), msgspec.structs.asdict(scope)
+    link_id = link_stream(digest_of(token))
+    return token, acts.OfferLink(link_id=link_id, expires_at_us=until_us, came_by=came_by, **who)
 
 
 class KeyBody(msgspec.Struct):
