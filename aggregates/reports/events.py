@@ -4,13 +4,13 @@ Of a report one class is the wish and the fact: whoever wishes leaves out when, 
 """
 
 from datetime import date
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.event import DeveloperEvent, Event, Scope, Words
+from aggregates.event import DeveloperEvent, Event, Scope, Words, shaped
 from aggregates.ids import stream_id
 from aggregates.people.acts import Channel
 from aggregates.reports.prose import Narrator
@@ -65,25 +65,11 @@ class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     notices: tuple[Channel, ...] = ()  # by which the developer wants to be told once it is made, or has failed
 
 
-def request_report(
-    scope: Scope,
-    period: ReportPeriod,
-    number: int,
-    *,
-    language: str,
-    notices: tuple[Channel, ...],
-    scheduled: bool = False,
-) -> ReportRequested:
+def request_report(scope: Scope, period: ReportPeriod, number: int, **told: Any) -> ReportRequested:
     """`number`: how many reports of the period were asked for before, so that two who ask at once ask for one."""
     bounds = (period.name, period.start_us, period.end_us)
-    return ReportRequested(
-        **msgspec.structs.asdict(scope),
-        report_id=stream_id("report", scope.organization_id, scope.developer_id, *bounds, number),
-        period=period,
-        language=language,
-        scheduled=scheduled,
-        notices=notices,
-    )
+    report_id = stream_id("report", scope.organization_id, scope.developer_id, *bounds, number)
+    return shaped(ReportRequested, scope, report_id=report_id, period=period, **told)
 
 
 class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
-from svc_http.listener import new_listener
+from svc_http.listener import Listener
 from svc_http.pages import administration, figures, settings, signing
 from svc_http.pages import goals as goal_pages
 from svc_http.pages import reports as report_pages
@@ -50,14 +50,14 @@ def page_routes() -> list[Route]:
 
 def build_intake(service: Service) -> QuartTrio:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
-    app = new_listener("intake", service, EXPORT_BYTES_MAX)
+    app = Listener("intake", service, EXPORT_BYTES_MAX)
     attach(app, service, by_credentials(caller_of_intake), intake_routes())
     return app
 
 
 def build_api(service: Service) -> QuartTrio:
     """The private listener: reads, edits and administration."""
-    app = new_listener("api", service, FRAME_BYTES_MAX)
+    app = Listener("api", service, FRAME_BYTES_MAX)
     attach(app, service, by_credentials(caller_of_api), api_routes())
     attach(app, service, admit_to_pages, page_routes())
     app.config["ERROR_PAGE"] = partial(error_page, service)

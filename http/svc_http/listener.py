@@ -46,15 +46,6 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 log = structlog.get_logger()
 
 
-def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
-    app = Listener(name, service)
-    app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
-    app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
-    app.before_request(partial(_begin, service, captures=name == "intake"))
-    app.register_error_handler(Exception, _failed)
-    return app
-
-
 # --- around every request -------------------------------------------------------------------------------
 
 
@@ -149,10 +140,14 @@ def _http_error(error: Exception) -> HttpError:
 class Listener(QuartTrio):
     """A Quart application that names and counts its answers, and waits for slow clients, within bounds."""
 
-    def __init__(self, name: str, service: Service) -> None:
+    def __init__(self, name: str, service: Service, body_bytes_max: int) -> None:
         super().__init__("svc_http", static_folder=None)
         self.listener, self.service = name, service
         self.large = Pace(LARGE_BYTES_PER_SECOND)
+        self.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
+        self.config["MAX_CONTENT_LENGTH"] = body_bytes_max
+        self.before_request(partial(_begin, service, captures=name == "intake"))
+        self.register_error_handler(Exception, _failed)
 
     async def asgi_app(
         self, scope: typing.Scope, receive: typing.ASGIReceiveCallable, send: typing.ASGISendCallable

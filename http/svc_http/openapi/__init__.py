@@ -34,20 +34,9 @@ _SECURITY: dict[type[Call], dict[str, _Ways]] = {
 }
 
 
-class _Words(msgspec.Struct, frozen=True):
-    info: dict[str, Any]
-    statuses: dict[str, str]
-    errors: dict[str, str]
-    chapters: dict[str, str]  # how a path begins → the chapter that it stands in; the first that fits
-    credentials: dict[str, dict[str, str]]
-    error_headers: dict[str, dict[str, Any]]
-    answered: dict[str, Schema]  # what is true of a field of an answer, and checked of one of a body
-    sent: dict[str, Schema]
-    json: Schema
-    refuses: dict[str, dict[str, str]]  # route → further statuses, in the shape of every error, and when they come
-
-
-_WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Words)
+_WORDS: dict[str, dict[str, Any]] = msgspec.json.decode(get_data(__name__, "words.json") or b"")
+"""What is said of routes and fields. `chapters`: how a path begins → its chapter, the first that fits. `answered`: what
+is true of a field of an answer; `sent`: of one of a body. `refuses`: route → further statuses, and when they come."""
 
 
 def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: str) -> dict[str, Any]:
@@ -69,13 +58,13 @@ def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: st
         paths.setdefault(_ID_IN_PATH.sub(r"{\1}", path), {})[method.lower()] = built
     return {
         "openapi": "3.1.0",
-        "info": {"title": _WORDS.info["title"], "version": version} | _WORDS.info,
+        "info": {"title": _WORDS["info"]["title"], "version": version} | _WORDS["info"],
         "servers": list(servers.values()),
         "paths": paths,
         "components": {
-            "schemas": types.components | {"Json": _WORDS.json, "Timezone": _TIMEZONE},
-            "responses": {status: types.error(status) for status in _WORDS.errors},
-            "securitySchemes": _WORDS.credentials,
+            "schemas": types.components | {"Json": _WORDS["json"], "Timezone": _TIMEZONE},
+            "responses": {status: types.error(status) for status in _WORDS["errors"]},
+            "securitySchemes": _WORDS["credentials"],
         },
     }
 
@@ -114,9 +103,9 @@ class _Types:
         return built
 
     def error(self, status: str) -> dict[str, Any]:
-        about = _WORDS.errors[status]
+        about = _WORDS["errors"][status]
         shown = {"code": 404 if status == "other" else int(status), "message": about}
-        headers = _REQUEST_ID | _WORDS.error_headers.get(status, {})
+        headers = _REQUEST_ID | _WORDS["error_headers"].get(status, {})
         return {"description": about, "headers": headers, "content": self.content(ErrorBody, shown)}
 
 
@@ -145,7 +134,7 @@ def _operation(routes: Mapping[str, Route], types: _Types, example: Mapping[str,
     built: dict[str, Any] = {
         "summary": route.about,
         "operationId": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
-        "tags": [next(chapter for start, chapter in _WORDS.chapters.items() if route.path.startswith(start))],
+        "tags": [next(chapter for start, chapter in _WORDS["chapters"].items() if route.path.startswith(start))],
         "security": [each for number, each in enumerate(ways) if each not in ways[:number]],
         "responses": _answers(route, routes, types, example.get("answer")),
     }
@@ -168,7 +157,7 @@ def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: 
     """With the errors that follow from the kind of the route, its query, its path and its body."""
     built: dict[str, Any] = {}
     for status, answer in _answers_of(route).items():
-        about = (_WORDS.errors | _WORDS.statuses)[str(status)]
+        about = (_WORDS["errors"] | _WORDS["statuses"])[str(status)]
         shown = example if status < 400 else None
         content = {} if answer is None else {"content": types.content(answer, shown)}
         built[str(status)] = {"description": about, "headers": _REQUEST_ID} | content
@@ -183,7 +172,7 @@ def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: 
         errors.add(404)
     for status in errors:
         built.setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
-    for refused, why in _WORDS.refuses.get(f"{route.method} {route.path}", {}).items():
+    for refused, why in _WORDS["refuses"].get(f"{route.method} {route.path}", {}).items():
         built[refused] = types.error(refused) | {"description": why}
     return dict(sorted(built.items())) | {"default": {"$ref": "#/components/responses/other"}}
 
@@ -201,7 +190,7 @@ _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
 _KEYS = {"counts": get_args(GoalOutcome), "byIntent": (*INTENTS, "unclassified"), "applicability": BOOLEANS}
 """Field of an answer that is a map → its keys, all of which are there."""
-_ANSWERED = _WORDS.answered | {
+_ANSWERED = _WORDS["answered"] | {
     **{name: {"propertyNames": {"enum": [*keys]}, "required": [*keys]} for name, keys in _KEYS.items()},
     "letter_grade": {"enum": [*RUBRIC_LADDER, "N/A"]},
     "grade": {"enum": list(RUBRIC_LADDER)},
@@ -218,7 +207,7 @@ _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
 _NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
 _SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
-_SENT = _WORDS.sent | {
+_SENT = _WORDS["sent"] | {
     **dict.fromkeys(_SENT_TIMES, _SENT_TIME),
     "name": _NAMED,
     "display_name": _NAMED,
@@ -252,7 +241,7 @@ def _field(facets: Schema, schema: Schema) -> Schema:
     if not schema or schema.get("type") == "object":
         return schema | {key: value for key, value in facets.items() if key != "pattern"}
     if schema.get("pattern") == r"\S":  # as a route checks it: NUL is refused before, for every text of a body
-        return schema | _WORDS.sent["title"]
+        return {**schema, **_WORDS["sent"]["title"]}
     if schema.get("type") == "string" and "enum" not in schema:
         return facets | schema if "pattern" in schema or "format" in schema else schema | facets
     if "anyOf" in schema:

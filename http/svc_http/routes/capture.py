@@ -12,7 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture import events
 from aggregates.capture.decide import content_hash
 from aggregates.decide import AnyCommand
-from aggregates.event import Reply
+from aggregates.event import Reply, shaped
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count
 from aggregates.telemetry.batches import Sender, Step, steps
@@ -74,21 +74,17 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     if not body.prompt_text or body.prompt_text.isspace():
         raise HttpError(400, "prompt_text is blank; send the prompt as the developer wrote it")
     developer_id, event_id = call.scope.developer_id, body.client_event_id
-    command = events.CapturePrompt(
-        organization_id=call.scope.organization_id,
-        developer_id=developer_id,
+    command = shaped(
+        events.CapturePrompt,
+        call.scope,
+        body,
         prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
         agent_session_id=body.tool_session_id,
         source=body.source or SOURCE_DEFAULT,
         text=body.prompt_text,
-        client_event_id=event_id,
-        host_prompt_id=body.host_prompt_id,
         submitted_at_us=None if body.submitted_at is None else time_sent("submitted_at", body.submitted_at),
-        cwd=body.cwd,
         metadata_json=_metadata(body.metadata),
-        original_char_count=body.original_char_count,
         untruncated_sha256=None if body.untruncated_sha256 is None else body.untruncated_sha256.lower(),
-        truncated=body.truncated,
     )
     reply = accepted(await call.service.send(command))
     assert reply.id is not None, "a captured prompt has an id"
@@ -135,16 +131,9 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
         raise HttpError(400, f"no prompt is selected; send prompt_id or client_event_id{why}")
     if body.response_operation_id is None:
         raise HttpError(400, "response_operation_id is missing; send one that stays the same over retries")
-    command = events.CaptureResponse(
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        prompt_id=prompt_id,
-        content=content,
-        response_operation_id=body.response_operation_id,
-        responded_at_us=None if body.responded_at is None else time_sent("responded_at", body.responded_at),
-        cost_catalog_revision=body.cost_catalog_revision,
-        cost_kind=body.cost_kind,
-    )
+    at_us = None if body.responded_at is None else time_sent("responded_at", body.responded_at)
+    told = {"prompt_id": prompt_id, "content": content, "responded_at_us": at_us}
+    command = shaped(events.CaptureResponse, call.scope, body, **told)
     accepted(await call.service.send(command))
     call.service.arrivals.took(call.scope.developer_id, PLUGIN, "responses", call.service.now_us())
 
@@ -208,14 +197,9 @@ async def config(call: ByKey) -> PluginConfig:
 
 @routes("POST /v1/setup-complete", "A plugin's setup is complete.")
 async def setup_complete(call: ByKey, body: SetupBody) -> None:
-    command = events.SetupCompleted(
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        plugin_version=body.plugin_version,
-        # A plugin that sends the whole key by mistake does not make us store it.
-        key_prefix=None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS],
-    )
-    accepted(await call.service.send(command))
+    # A plugin that sends the whole key by mistake does not make us store it.
+    start = None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS]
+    accepted(await call.service.send(shaped(events.SetupCompleted, call.scope, body, key_prefix=start)))
 
 
 @routes("GET /v1/intelligence/prism", "A fixed answer, for old plugins.")
