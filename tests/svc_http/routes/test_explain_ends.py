@@ -3,6 +3,7 @@
 import pytest
 
 from aggregates.capture.events import RecordsCaptured
+from aggregates.records.record import STOP_FAILURE
 from tests.support.basics import ANA_SCOPE
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, prompt_name, request, shell
 from tests.svc_http.house import Caller, House
@@ -153,3 +154,18 @@ async def test_a_check_that_passed_is_quoted_though_another_turn_names_its_own(h
     asked = log.prompt("a", "and does it have tests so far?", MONDAY + 2 * MINUTE)
     shown = (await of(house, api, log.answer("a", asked, "No.", MONDAY + 3 * MINUTE)))["outcome"]["evidence_for"]
     assert [each["quote"] for each in shown if "check was run" in each["what"]] == ["go build ./..."]
+
+
+@pytest.mark.parametrize("told_twice", [False, True], ids=["by a hook alone", "by the agent's own log as well"])
+async def test_a_failure_that_a_hook_tells_speaks_against_the_goal_and_is_no_request(
+    house: House, api: Caller, told_twice: bool
+) -> None:
+    """The agent's own log tells of the request; however much was changed and committed before, the goal ends on it."""
+    failed = {"kind": "error", "at_us": MONDAY + 5 * SECOND, "status_code": 529}
+    log = worked().records("a", shell(MONDAY + 3 * SECOND, "pytest -q"), shell(MONDAY + 4 * SECOND, "git commit -am x"))
+    log.records("a", failed | {"name": STOP_FAILURE, "source": "hook"}, *([failed] if told_twice else []))
+    shown = (await of(house, api, log))["outcome"]
+    assert shown["goal_complete"] is False
+    assert "ends on an API error that was not recovered" in whats(shown["evidence_against"])
+    errors = (await api.get("/v1/telemetry/analytics?from=2026-01-05&to=2026-01-06")).json["errors"]
+    assert sum(each["count"] for each in errors) == int(told_twice)

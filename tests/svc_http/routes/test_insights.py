@@ -116,12 +116,14 @@ async def test_what_has_no_price_is_not_summed_up(house: House, api: Caller) -> 
     """Null beside how many requests it is about; what is whole is told."""
     log = worked()
     log.prompt("three", "Explain how src/cache.py decides what to evict", MONDAY + 3 * HOUR)
-    log.records("three", request(MONDAY + 3 * HOUR + 1, cost_usd_nano=None, model="nobody-knows"))
+    untold = dict.fromkeys(("cost_usd_nano", "input_tokens", "output_tokens"))
+    log.records("three", request(MONDAY + 3 * HOUR + 1, model="nobody-knows", **untold))
     house.has_seen(log.passes(MONDAY + 5 * HOUR))
     await house.administer(ChangeDeveloper(developer_id=ANA, language="ko"))
     said = await payload(api)
     assert said["meta"]["language"] == "ko", "that of the profile"
     assert said["whereThingsGoWrong"]["categories"][0]["label"] == "마지막 확인이 실패함"
+    assert (said["totalInputTokens"], said["totalOutputTokens"]) == (None, None)
     costs = said["costOptimization"]
     assert (costs["totalCostUsd"], costs["wasteRatio"], costs["unpricedRequests"]) == (None, None, 1)
     assert costs["wastedCostUsd"] in (None, pytest.approx(CENT))

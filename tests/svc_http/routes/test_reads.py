@@ -117,6 +117,19 @@ async def test_tokens_over_the_last_windows(house: House, api: Caller) -> None:
     assert [(point["crush_weight"], point["tet"], point["tet_count"]) for point in points] == [(1170, 1, 0), (0, 1, 0)]
 
 
+async def test_requests_whose_tokens_nobody_told_are_counted(house: House, api: Caller) -> None:
+    """Sums are of the others; of one goal they are null."""
+    log, untold = Log(ANA_SCOPE), dict.fromkeys(("input_tokens", "output_tokens"))
+    log.prompt("a", ASK, MONDAY)
+    asked = request(MONDAY + SECOND, **untold), request(MONDAY + 2 * SECOND)
+    log.records("a", *asked, edit(MONDAY + 3 * SECOND), shell(MONDAY + MINUTE, "pytest -q"))
+    house.has_seen(log, MONDAY + 3 * HOUR)
+    week, score, (row,) = [(await api.get(path)).json for path in (f"{V3}/tokens", f"{V3}/score", LISTS[2])]
+    point = (await api.get(f"{TOKENS}?points=1")).json["points"][0]
+    assert [each["unmeasured_requests"] for each in (week, point, score, row)] == [1] * 4
+    assert (week["breakdown"]["input"], week["tpt"], row["total_tokens"]) == (100, 120, None)
+
+
 async def test_trivia_over_days(house: House, api: Caller) -> None:
     """Every day of the range is a point, and every reason a count."""
     a_days_work(house)

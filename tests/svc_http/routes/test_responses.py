@@ -105,10 +105,13 @@ def exchange(**record: Any) -> dict[str, Any]:
 
 
 async def test_what_an_agent_says_at_most_is_taken(house: House, intake: Caller) -> None:
+    most: dict[str, Any] = {"input_tokens": 10**12, "output_tokens": 10**12, "cost_usd": 1_000_000}
+    assert (await intake.post(RESPONSE, response(await capture(intake), **most))).status == 204
+    before = len(house.events)
     largest = exchange(record_id="x" * 1_024, input_tokens=10**12, cost_usd_nano=10**15, status_code=999)
     answer = await intake.post("/v1/import", {"source": "codex", "exchanges": [largest]})
     assert (answer.status, answer.json["exchanges"][0]["created"]) == (200, 1)
-    assert len(house.events) == 2, "the session is its developer's, and it has a record"
+    assert len(house.events) == before + 2, "the session is its developer's, and it has a record"
 
 
 async def test_records_are_looked_at_beside_the_loop(intake: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
