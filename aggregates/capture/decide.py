@@ -305,7 +305,7 @@ _MADE = re.compile(r"[0-9a-f]{32,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 def cleared(fact: S, context: Context) -> S:
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
-    texts = sorted(text for text in _strings([fact]) if _MADE.fullmatch(text) is None)
+    texts = [text for text in _strings([fact]) if _MADE.fullmatch(text) is None]
     found = redact_among(texts) if context.redaction else {}
     redacted = {texts[index]: each.text for index, each in found.items()}
     wrong = redacted.keys() | {text for text in texts if len(text) > CLEAR_CHARACTERS_MAX}

@@ -43,6 +43,7 @@ def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
     return event.only("prompt", words=event.said("prompt", "prompt_text"))
 
 
+_WRITTEN = ("cache_creation_tokens", "cache_creation_5m_tokens", "cache_creation_1h_tokens")
 _SAME = {name: name for name in ("duration_ms", "input_tokens", "output_tokens", "cache_read_tokens")}
 
 
@@ -50,8 +51,7 @@ def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
     cost, micros = usd_nano(event.attributes, "cost_usd"), otlp.rounded(event.attributes, "cost_usd_micros")
     told = _asked(event, **_SAME)
-    written, short, long = (count(event.attributes, f"cache_creation_{part}tokens") for part in ("", "5m_", "1h_"))
-    told |= cache_writes(written, short, long) | {"terms": terms(event.attributes)}
+    told |= cache_writes(*[count(event.attributes, key) for key in _WRITTEN]) | {"terms": terms(event.attributes)}
     cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
     return event.only("request", cost_usd_nano=cost, sidechain=event.sidechain, **told)
 
@@ -292,8 +292,8 @@ _READERS: dict[Agent, dict[str, Reader]] = {
     },
     "svc": {"tool_result": _claude_tool, "stop_failure": _stop_failure},
 }
-_PREFIXES = {spoken.prefix: agent for agent, spoken in _SPOKEN.items() if spoken.prefix}
-_BEGINNINGS = tuple(_PREFIXES)
+_PREFIXES = [(spoken.prefix, agent) for agent, spoken in _SPOKEN.items() if spoken.prefix]
+_BEGINNINGS = tuple(prefix for prefix, _ in _PREFIXES)
 for _agent, _spoken in _SPOKEN.items():
     _spoken.readers = {name: _plain(**told) for name, told in _spoken.events.items()} | _READERS.get(_agent, {})
 
@@ -313,8 +313,9 @@ def agent_of_sender(resource: Attributes, scope: str) -> Agent:
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
     for each in filter(None, names):
-        if each.startswith(_BEGINNINGS):  # mostly there are none, or the first
-            return next(agent for prefix, agent in _PREFIXES.items() if each.startswith(prefix))
+        for prefix, agent in _PREFIXES if each.startswith(_BEGINNINGS) else ():
+            if each.startswith(prefix):
+                return agent
     return sender
 
 

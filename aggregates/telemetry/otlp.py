@@ -230,7 +230,7 @@ def text(attributes: Attributes, *keys: str) -> str | None:
 @_first
 def rounded(value: Plain) -> int | None:
     """A time or an amount, which may have a fraction."""
-    number = real(value)
+    number = value if type(value) is int else real(value)
     return round(number) if number is not None and 0 <= number <= COUNT_MAX else None
 
 
@@ -328,7 +328,8 @@ class SourceIds:
 
     def of(self, record: bytes) -> str:
         digest = self._begun.copy()
-        digest.update(record + b"]")
+        digest.update(record)
+        digest.update(b"]")
         return digest.hexdigest()
 
 
