@@ -11,7 +11,7 @@ from itertools import chain, islice
 import msgspec
 
 from aggregates.event import Digester, Span, packed
-from aggregates.reading import features, readings
+from aggregates.reading import features, readings, statements
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.checks import named_checks
 from aggregates.reading.features import Features
@@ -19,14 +19,6 @@ from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.reading.sentences import Cutter, patterns
-from aggregates.reading.statements import (
-    LOOKED_CHARS,
-    SAID_SENTENCE,
-    own_end,
-    said_of_the_work,
-    stated_failure,
-    thanks_for_something_else,
-)
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _ACKNOWLEDGEMENT_WORDS_MAX = 8
@@ -58,10 +50,10 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     begins = announces or not _GO_AHEADS.isdisjoint(shown.words[:1])
     if begins or (navigational == "acknowledgement" and agrees):
         said.append("goes ahead")
-    of_the_work = said_of_the_work(looked.own)
+    of_the_work = statements.said_of_the_work(looked.own)
     if of_the_work is not None:
         said.append(f"says that it {of_the_work}")
-    if of_the_work != "works" and (_only_names_success(shown) or thanks_for_something_else(looked.own)):
+    if of_the_work != "works" and (_only_names_success(shown) or statements.thanks_for_something_else(looked.own)):
         said.append("only names success")
     mistake = shown.phrases.get("correcting") in ("stop", "wrong")
     if mistake and not _SAYS["stop or wrong"].search(" ".join(shown.words)):
@@ -104,7 +96,7 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:].lower().rstrip()
     words = [word for word in _WORDS.cut(text[-2 * _END_CHARS :].lower())[0] if not word.isdigit()]
-    stated = stated_failure(text)
+    stated = statements.stated_failure(text)
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
@@ -120,9 +112,9 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
 
 def _tells_done(text: str) -> bool:
     """Whether a sentence of an answer's end says that the work is done."""
-    own = own_end(text)[1]
+    own = statements.own_end(text)[1]
     end = len(own.rstrip())
-    sentences = SAID_SENTENCE.finditer(own, max(0, end - max(_END_CHARS, LOOKED_CHARS)))
+    sentences = statements.SAID_SENTENCE.finditer(own, max(0, end - max(_END_CHARS, statements.LOOKED_CHARS)))
     ends = (each[0].lower() for each in sentences if each.end() > end - _END_CHARS)
     return any(_TELLS["done"].search(_TELLS["told of"].split(each, 1)[0]) for each in ends)
 

@@ -1,6 +1,7 @@
 """One prompt graded by itself, with words: what `svc grade` prints."""
 
 from collections import Counter
+from pkgutil import get_data
 
 import msgspec
 
@@ -10,6 +11,7 @@ from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.grades import Estimate, Interval, estimate, score_told
 
+NOT_JUDGED = msgspec.toml.decode(get_data(__name__, "not_judged.toml") or b"", type=dict[str, str])
 _ONE_KEY = Digester(b"grade")
 GRADED_BYTES_MAX = 32 * 1024  # of a text that is graded by request: what a person writes as one prompt
 
@@ -51,9 +53,8 @@ def grade_text(text: str) -> PromptGrade:
     rubric = judge_prompt(reading, None)
     found = estimate(rubric.chances)
     if rubric.intent is None or found is None:
-        skipped = f"Not judged: {NAVIGATES[reading.navigational or '']}."
-        said = NOT_JUDGED.get(rubric.reason or rubric.status, skipped)
-        return PromptGrade(said, rubric.status, rubric.reason)
+        why = reading.navigational or "navigates" if rubric.status == "skipped" else rubric.reason or rubric.status
+        return PromptGrade(NOT_JUDGED[why], rubric.status, rubric.reason)
     kind = verdicts.kind_told(rubric.chances)
     evidence, told = rubric_evidence(text, rubric, 0), {each.name: each for each in rubric.booleans}
     habits = tuple(_habit(name, text, told.get(name), evidence.get(name)) for name in BOOLEANS)
@@ -81,21 +82,6 @@ def _habit(
     earned = verdict.value is True
     said = earned, not (earned or missed(verdict, found)), in_these_words(verdict, found)
     return GradedHabit(name, True, *said, cut(Words(text), found.span) or None, start, end, found.what, how)
-
-
-NAVIGATES = {
-    "short": "it is under 10 characters long",
-    "command": "it is a command of the agent's own",
-    "shell": "it is a shell command typed through",
-    "acknowledgement": "it only acknowledges",
-    "expanded": "it is the text of the command before it, put there by the agent",
-    "": "it only navigates",
-}
-"""What navigates, by how the reading calls it."""
-NOT_JUDGED: dict[str, str] = {
-    "language": "Not judged: language. It is surely written in one that the embedded judge does not read.",
-    "unclassified": "Not classified: nobody could tell from its own words what is wanted.",
-}
 
 
 def prompt_verdict(habits: tuple[GradedHabit, ...], kind: str | None, found: Estimate) -> str:

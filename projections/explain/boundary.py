@@ -5,6 +5,7 @@ from itertools import islice, pairwise
 
 import msgspec
 
+from aggregates.event import shaped
 from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, contributions, topic_shift, verdict_of
 from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
@@ -206,11 +207,11 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
             text += evidence.said("weighed", "silence", minutes=passed_us // US_PER_MINUTE)
-    return KeptExplained(
+    return shaped(
+        KeptExplained,
+        verdict,
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
-        judge=verdict.judge,
-        confidence=verdict.confidence,
         position=next((each.position for each in verdict.evidence if each.position is not None), turn.position),
         text=text,
         signals=signals,

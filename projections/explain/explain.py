@@ -308,13 +308,13 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
             text.append("This ending decides by itself, before any weight.")
         if row.goal_complete != verdict.goal_complete:
             text.append(f"You said that it was {'reached' if row.goal_complete else 'not reached'}; that counts.")
-    return OutcomeExplained(
-        goal_complete=row.goal_complete,
+    return shaped(
+        OutcomeExplained,
+        row,
+        verdict,
         confidence=verdict.confidence if row.settled else None,
         completion_floor=_COMPLETION_FLOOR if row.settled else None,
-        judge=verdict.judge,
         goal=goal,
-        undecided_reason=row.undecided_reason,
         evidence_for=speaks_for,
         evidence_against=against,
         text=text,

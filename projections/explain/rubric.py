@@ -9,15 +9,7 @@ from typing import Any
 import msgspec
 
 from aggregates.event import shaped
-from aggregates.judging.prompt import (
-    AS_A_WHOLE,
-    HABIT_WORDS,
-    earned,
-    in_these_words,
-    missed,
-    rests_on_words,
-    rubric_evidence,
-)
+from aggregates.judging import prompt as judging
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading import verdicts
 from aggregates.reading.verdicts import BooleanName, Likely, Rubric, applicable, given, in_words, kind_of, kind_told
@@ -167,10 +159,10 @@ def _habit(facts: evidence.SubSessionEvidence, own: _Own, turns: range, name: Bo
         akin = [of for of in verdicts.KIND_GROUPS.values() if intent in of]
         near = [facts.turns[place].position for place in early if any(rubrics[place].intent in of for of in akin)]
         alike = [place for place in early if rubrics[place].intent == intent] or early
-        nearest = telling(alike if rests_on_words(name) else _within(turns, alike))
+        nearest = telling(alike if judging.rests_on_words(name) else _within(turns, alike))
         # A question in between does not say what the whole is for.
         if name == "goal_explicit" and nearest.position not in near and (nearest.quote or "").endswith("?"):
-            nearest = msgspec.structs.replace(nearest, likely="likely", quote=None, span=None, what=AS_A_WHOLE)
+            nearest = msgspec.structs.replace(nearest, likely="likely", quote=None, span=None, what=judging.AS_A_WHOLE)
     else:
         early = _within(FIRST, asked)
         nearest = next((each for place in early if (each := own(place)[name]).unsure), own(early[0])[name])
@@ -237,10 +229,11 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
     asked_back = answer is not None and answer.asks and not answer.invites and CHANGE not in marks
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
     verdicts, explained = {each.name: each for each in own.booleans}, {}
-    for name, found in rubric_evidence(text, own, prompt.turn.position).items():
+    for name, found in judging.rubric_evidence(text, own, prompt.turn.position).items():
         verdict, place, span, quote = verdicts[name], 0, None, None
-        likely = in_these_words(verdict, found, asked_back=asked_back)
-        is_missed, is_earned = missed(verdict, found), earned(verdict, found) and likely != "as likely as not"
+        likely = judging.in_these_words(verdict, found, asked_back=asked_back)
+        is_missed = judging.missed(verdict, found)
+        is_earned = judging.earned(verdict, found) and likely != "as likely as not"
         if found.span is not None:
             place = bisect_right(starts, found.span.start) - 1
             if text is not None:
@@ -252,7 +245,7 @@ def _booleans(facts: evidence.SubSessionEvidence, prompt: JudgedTurn) -> dict[Bo
             chance=verdict.chance,
             likely=likely,
             span=span,
-            how_to_earn=HABIT_WORDS[name].how if is_missed else None,
+            how_to_earn=judging.HABIT_WORDS[name].how if is_missed else None,
             prompt_id=named if is_earned else None,
             what=found.what,
             position=unit[place].turn.position,
