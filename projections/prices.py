@@ -1,6 +1,7 @@
 """What developers spent within a window, summed alike here and in the archive, and what their goals cost."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, Literal, Self, TypeVar
@@ -141,23 +142,20 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, 
     """Requests that changed after a position of the log, and turns that only response captures tell about."""
     narrowed = {"after": after, "organization": str(organization_id)}
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
-    spent = spent_rows(db.execute(sql("live_spent", usage=SUMS, answered=COUNTS), narrowed | {"stays": stays}))
+    spent = defaultdict[UUID, Spent](Spent)
+    add_rows(spent, db.execute(sql("live_spent", usage=SUMS, answered=COUNTS), narrowed | {"stays": stays}))
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
-            add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_SUMMED)])})
+            spent[stay.developer_id] += Spent(*msgspec.structs.astuple(usage)[: len(_SUMMED)])
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(sql("changed_requests"), narrowed | window).fetchall())
 
 
-def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
-    for developer_id, sums in more.items():
-        spent[developer_id] = spent.get(developer_id, Spent()) + sums
-
-
-def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
+def add_rows(spent: defaultdict[UUID, Spent], rows: Iterable[Sequence[Any]]) -> None:
     """Rows of a developer's id and `SUMS`, as they come from either store."""
-    return {UUID(row[0]): Spent.of(row[1:]) for row in rows}
+    for developer_id, *sums in rows:
+        spent[UUID(developer_id)] += Spent.of(sums)
 
 
 def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Spent]]:

@@ -5,6 +5,7 @@ somebody reads it.
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby, islice
@@ -167,7 +168,7 @@ def spending(
     for _, files in groupby(listed, attrgetter("day")):
         chosen.take(archive, list(files), budget)
         breathe()
-    spent = dict(live.spent)
+    spent = defaultdict(prices.Spent, live.spent)
     if chosen.batches:
         from duckdb import Error
 
@@ -177,7 +178,7 @@ def spending(
             for batch in chosen.batches:
                 paths = [str(archive.path(file)) for file in batch]
                 try:
-                    prices.add_spent(spent, prices.spent_rows(duck.execute(_SPENT, [*columns, paths]).fetchall()))
+                    prices.add_rows(spent, duck.execute(_SPENT, [*columns, paths]).fetchall())
                 except Error as error:
                     names = [file.name for file in batch]
                     log.error("files of the archive could not be read", files=names, reason=str(error))
