@@ -23,8 +23,8 @@ from aggregates.ids import plain
 from aggregates.judging.prompt import next_habit
 from aggregates.scores.prompt_grade import GRADED_BYTES_MAX, PromptGrade, grade_text
 from projections import CostBy
+from projections.sub_sessions.goals import WORDS_CHARACTERS_MAX
 from projections.sub_sessions.rows import GoalOutcome
-from projections.sub_sessions.search import WORDS_CHARACTERS_MAX
 from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT
 from svc_http.params import ByKey

@@ -39,7 +39,7 @@ from aggregates.times import bare_date, parse_instant
 from aggregates.turns.turn import Turn, active_us, sum_work
 from aggregates.turns.turns import Capture, PlacedObservation, build_turns
 from projections.derive.sub_session_rows import model_totals, work_by_file
-from projections.sub_sessions.search import patterns as said
+from projections.sub_sessions.goals import patterns as said
 from svc.connect.changes import document_of
 from svc.importing import claude_lines, codex_lines
 from svc.importing.lines import decode_object

@@ -18,10 +18,9 @@ from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
 from projections.sub_sessions.detail import FileShown, sub_session_detail
-from projections.sub_sessions.goals import goals
+from projections.sub_sessions.goals import WORDS_CHARACTERS_MAX, goals, patterns
 from projections.sub_sessions.projects import projects_of
 from projections.sub_sessions.rows import GoalOutcome, find
-from projections.sub_sessions.search import WORDS_CHARACTERS_MAX, patterns
 from projections.sub_sessions.turns import GoalTurn, GoalTurns, ToolCall, goal_turns
 from svc_http.bodies import Form, HttpError, found
 from svc_http.pages import charts, rendering

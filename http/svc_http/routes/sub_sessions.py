@@ -18,9 +18,8 @@ from aggregates.times import US_PER_DAY, Window, iso
 from projections import Sort
 from projections.explain.explain import explanation
 from projections.sub_sessions import detail, listing, rows, turns
-from projections.sub_sessions.goals import Cursor, Goals, Wanted, goals
+from projections.sub_sessions.goals import WORDS_CHARACTERS_MAX, Cursor, FoundGoals, Goals, Wanted, goals, search
 from projections.sub_sessions.rows import GoalOutcome
-from projections.sub_sessions.search import WORDS_CHARACTERS_MAX, FoundGoals, search
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
 from svc_http.params import IN_WINDOW, PAGED

@@ -7,9 +7,8 @@ import pytest
 
 from aggregates.times import Window, iso
 from projections.reader import Reader
-from projections.sub_sessions import search as searching
-from projections.sub_sessions.goals import Cursor, Wanted
-from projections.sub_sessions.search import SEARCH_US, SENTENCE_CHARACTERS_MAX, Found, FoundGoals, search
+from projections.sub_sessions import goals as searching
+from projections.sub_sessions.goals import SEARCH_US, SENTENCE_CHARACTERS_MAX, Cursor, Found, FoundGoals, Wanted, search
 from tests.support.facts import ANA, BEN, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader
 from tests.support.tables import each_of
 
