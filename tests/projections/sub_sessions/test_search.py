@@ -10,7 +10,7 @@ from projections.reader import Reader
 from projections.sub_sessions import goals as searching
 from projections.sub_sessions.goals import SEARCH_US, SENTENCE_CHARACTERS_MAX, Cursor, Found, FoundGoals, Wanted, search
 from tests.support.facts import ANA, BEN, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader
-from tests.support.tables import each_of
+from tests.support.tables import beside
 
 ALWAYS = Window(0, 2**62)
 ASK = "Where are the retries of the uploader?\nTell me the file."
@@ -41,43 +41,16 @@ def found(views: Reader, words: str, limit: int = 50, **asked: Any) -> FoundGoal
     return search(views, ANA, Wanted(**{"window": ALWAYS} | asked), words, limit, cursor, clock)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("retries", [Found(1, "Where are the retries of the uploader?", "prompt")]),
-        ("RETRY twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
-        ("uploader nothing", [Found(1, "Where are the retries of the uploader?", "prompt")]),  # and in its answer
-        ("waiting twice", [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
-        ('"RETRY twice"', [Found(1, "Each Retry waits TWICE as long as the one before it!", "answer")]),
-        ('"', []),
-        ("uploader straße", []),  # in two turns
-        ("strasse", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
-        ("100%_off", [Found(2, "Straße, 100%_off.", "prompt")] * 3),
-        ("übersicht grand", [Found(None, "The grand Übersicht", "title")]),
-        ("lexers", [Found(1, "Look at the logged words of the lexer", "prompt")]),
-        (".*", []),
-        ("[", []),
-        ("(?i)retries", []),
-        ("<b>tests</b>", [Found(2, "And the <b>tests</b> of it?", "prompt")] * 3),
-        ("secret", []),
-    ],
-)
-def test_all_words_stand_in_one_turn_and_are_no_pattern(views: Reader, words: str, told: list[Found]) -> None:
+@beside("words", "told")
+def test_all_words_stand_in_one_turn_and_are_no_pattern(
+    views: Reader, words: str, told: list[tuple[int | None, str, Any]]
+) -> None:
     page = found(views, words)
-    assert [each.found for each in page.goals] == told
+    assert [each.found for each in page.goals] == [Found(*each) for each in told]
     assert (page.next, page.looked_back_to) == (None, iso(MONDAY - HOUR))
 
 
-@each_of(
-    [
-        ("retries", "retry Retried retrying maxRetries retry_count", "retrieve retro"),
-        ("retry", "retries retried", "retrieve"),
-        ("caching", "cache caches cached", "cachet cacher"),
-        ("tests", "test testing tested", "tester"),
-        ("bugs", "bug", "bugle"),
-        ("css", "css.", "cs"),
-    ]
-)
+@beside()
 def test_a_word_is_found_by_its_other_english_endings(word: str, others: str, not_found: str) -> None:
     (pattern,) = searching.patterns(word)
     for other in (word, *others.split()):
