@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.records.shell import COMMAND_CHARACTERS_MAX, ShellReading, read_command
 from aggregates.records.tools import COMMAND_BYTES_MAX, Changed, changed_lines, tool_effect, tool_input
-from tests.support.tables import beside, each_of, lines_of, table
+from tests.support.tables import beside, each_of, lines_of
 
 LONG = "".join(f"line {number}\n" for number in range(500))  # too long to be aligned: what differs was replaced
 
@@ -50,8 +50,6 @@ READINGS = {
     "commits": ShellReading(mutating=True, commit=True),
     "reverts": ShellReading(mutating=True, revert=True),
 }
-COMMITS, PULL_REQUEST = READINGS["commits"], ShellReading(mutating=True, pull_request=True)
-MESSAGE = "Fix; rm -rf /tmp\n\nCo-Authored-By: A <a@example.test>"
 
 
 @each_of(lines_of(Path(__file__).with_name("commands.txt")))
@@ -60,29 +58,16 @@ def test_what_a_command_is_read_as(section: str, line: str) -> None:
     assert read_command(command) == replace(READINGS[section], reverted=tuple(paths.split()))
 
 
-@table(
-    ("command", "reading"),
-    {
-        "a message is no command": ("git add -A && git commit -m 'x > y'", COMMITS),
-        "nor is a document": (f"git commit -m \"$(cat <<'EOF'\n{MESSAGE}\nEOF\n)\"", COMMITS),
-        "a pull request": ("gh pr create --title x --body y", PULL_REQUEST),
-        "a merge request": ("glab mr create --fill", PULL_REQUEST),
-        "all in one line": (
-            "npm test && git commit -am ok && git push && gh pr create --fill",
-            ShellReading(mutating=True, check=True, commit=True, pull_request=True),
-        ),
-        "a stash that comes back": ("git stash && make test; git stash pop", ShellReading(mutating=True, check=True)),
-        "what else was taken back": (
-            "git stash && git checkout -- a.py && git stash pop",
-            ShellReading(mutating=True, revert=True, reverted=("a.py",)),
-        ),
-        "a check that writes a file": ("pytest > report.txt", ShellReading(mutating=True, check=True)),
-        "up to the bound": ("ls " + "x" * COMMAND_CHARACTERS_MAX + "; rm y", ShellReading()),
-        "too deep to be seen": ("eval " * 20 + "ls", ShellReading(mutating=True)),
-    },
-)
-def test_the_parts_of_a_line_add_up(command: str, reading: ShellReading) -> None:
-    assert read_command(command) == reading
+@beside()
+def test_the_parts_of_a_line_add_up(command: str, told: str) -> None:
+    """What holds of it, and behind a slash the paths that were taken back."""
+    flags, _, paths = told.partition("/")
+    holds: dict[str, Any] = dict.fromkeys(flags.split(), True)
+    assert read_command(command) == ShellReading(**holds, reverted=tuple(paths.split()))
+
+
+def test_a_line_is_read_up_to_its_bound() -> None:
+    assert read_command("ls " + "x" * COMMAND_CHARACTERS_MAX + "; rm y") == ShellReading()
 
 
 @given(st.text(alphabet=st.sampled_from("ab 'x\"\\$()`<>&|;\n{}#-=EOF0123/"), max_size=200))
