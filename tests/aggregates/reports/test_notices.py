@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.decide import AnyCommand, decide, evolve
-from aggregates.event import Reason, Refused, Scope
+from aggregates.event import Refused, Scope
 from aggregates.reports.decide import (
     RETRY_SECONDS,
     TRIES_MAX,
@@ -24,9 +24,9 @@ from aggregates.reports.decide import (
 from aggregates.reports.events import ReportNoticeTried, ReportPeriod, ReportRequested
 from aggregates.reports.prose import PROSE_CHARACTERS_MAX, believed_prose, report_figures
 from aggregates.times import parse_instant
-from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
+from tests.aggregates.reports.test_reports import ACTS, CONTEXT, FIRST, after, of
 from tests.support.basics import named
-from tests.support.tables import beside, each_of
+from tests.support.tables import beside
 
 SECOND_US = 1_000_000
 WEEK = ReportPeriod(
@@ -45,7 +45,6 @@ NOTICE = Notice(
     url=f"https://mirror.example/reports/{named('report')}",
 )
 ASK = ReportRequested(**of(), period=WEEK, language="en", notices=("email", "webhook"))
-COMPLETED = (ASK, START, COMPLETE)
 
 
 def note(problem: Any = None, status: int | None = None, channel: Any = "webhook") -> ReportNoticeTried:
@@ -64,40 +63,21 @@ def test_the_first_try_is_due_at_once_and_each_later_one_after_a_longer_pause() 
     assert [next_try_us(7, tried("failed", end)) for end in ("told", "given_up")] == [None, None]
 
 
-def fact(attempt: int, outcome: Any, problem: Any = None, status: int | None = None) -> dict[str, Any]:
-    return {"channel": "webhook", "attempt": attempt, "outcome": outcome, "problem": problem, "status": status}
+DONE: dict[str, AnyCommand] = ACTS | {
+    **dict(ask=ASK, ask_by_mail=replace(ASK, notices=("email",)), refused=note("refused", 503), gone=note("gone", 410)),
+    **dict(mailed=note(channel="email"), told=note()),
+}
 
 
-FAILED = (note("refused", 503),)
-
-
-@each_of(
-    [
-        (COMPLETED, note(), fact(1, "told")),
-        ((ASK, START, FAIL), note(), fact(1, "told")),
-        (COMPLETED, note("unreachable"), fact(1, "failed", "unreachable")),
-        ((*COMPLETED, *FAILED), note(), fact(2, "told")),
-        ((*COMPLETED, *FAILED * (TRIES_MAX - 1)), note("refused", 500), fact(TRIES_MAX, "given_up", "refused", 500)),
-        (COMPLETED, note("gone", 410), fact(1, "given_up", "gone", 410)),
-        ((*COMPLETED, note(channel="email")), note(), fact(1, "told")),
-        ((*COMPLETED, note()), note(), Reason.CONFLICT),
-        ((*COMPLETED, note("gone", 410)), note(), Reason.CONFLICT),
-        ((ASK, START), note(), Reason.CONFLICT),
-        ((ASK, START, CANCEL), note(), Reason.CONFLICT),
-        ((replace(ASK, notices=("email",)), START, COMPLETE), note(), Reason.CONFLICT),
-        ((*COMPLETED, DELETE), note(), Reason.NOT_FOUND),
-        ((), note(), Reason.NOT_FOUND),
-    ]
-)
-def test_each_try_is_a_fact_of_the_report(
-    given: tuple[AnyCommand, ...], when: ReportNoticeTried, then: dict[str, Any] | Reason
-) -> None:
-    """It does not change what the report is."""
-    before = after(*given)
-    decision = decide(when, before, CONTEXT)
-    if isinstance(then, Reason):
-        assert (decision.events, isinstance(decision.reply, Refused) and decision.reply.reason) == ((), then)
+@beside()
+def test_each_try_is_a_fact_of_the_report(given: str, how: str, then: dict[str, Any] | str) -> None:
+    """It does not change what the report is. What was done before, how the try went, and what is told or why not."""
+    before, (problem, _, status) = after(*(DONE[each] for each in given.split())), how.partition(" ")
+    decision = decide(note(problem or None, int(status) if status else None), before, CONTEXT)
+    if isinstance(then, str):
+        assert (decision.events, isinstance(decision.reply, Refused) and decision.reply.reason.name) == ((), then)
         return
+    then = {"channel": "webhook", "problem": None, "status": None} | then
     ((stream, event),) = decision.events
     assert stream == FIRST
     assert {name: getattr(event, name) for name in then} == then
