@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
@@ -192,11 +193,17 @@ def origin(command: "Command | DeveloperEvent", now_us: int) -> dict[str, Any]:
 
 def shaped(kind: type[S], *sources: object, **told: object) -> S:
     """A value whose fields are those of the same names of its sources, of the first that has each; the rest is told."""
-    for name in kind.__struct_fields__:
-        source = None if name in told else next((each for each in sources if hasattr(each, name)), None)
-        if source is not None:
-            told[name] = getattr(source, name)
+    for name, place in _alike(kind, *map(type, sources)):
+        if name not in told:
+            told[name] = getattr(sources[place], name)
     return kind(**told)
+
+
+@cache  # captures and records are made so: to ask each source for each name took a tenth of a millisecond
+def _alike(kind: type[msgspec.Struct], *sources: type) -> Sequence[tuple[str, int]]:
+    """The fields that a source has, each with the place of the first that does."""
+    places = {name: [hasattr(each, name) for each in sources] for name in kind.__struct_fields__}
+    return [(name, has.index(True)) for name, has in places.items() if any(has)]
 
 
 class Reason(Enum):
