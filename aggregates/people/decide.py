@@ -42,10 +42,8 @@ def decide_people(
 def _facts(act: acts.PeopleAct, record: people.Record | None, stream_id: UUID) -> list[acts.PeopleAct]:
     """The act with the ids that it may leave out; the profile of somebody new is a fact of its own."""
     match act, record:
-        case acts.StartMembership(), people.Membership():
-            return [msgspec.structs.replace(act, membership_id=record.id)]
         case acts.StartMembership(), _:
-            return [msgspec.structs.replace(act, membership_id=stream_id)]
+            return [msgspec.structs.replace(act, membership_id=stream_id if record is None else record.id)]
         case acts.RemoveTeamMember(), people.TeamMembership():
             return [msgspec.structs.replace(act, team_id=record.team_id)]
         case acts.CreateDeveloper(), _:

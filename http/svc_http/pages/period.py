@@ -12,7 +12,7 @@ import msgspec
 from werkzeug.datastructures import MultiDict
 
 from aggregates import times
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.people.directory import Stay
 from aggregates.times import INSTANT_MAX_US, Window, first_day, local_date, local_day_bounds, midnight_us
 from projections.reader import Reader
@@ -91,14 +91,13 @@ def _period(reader: Reader, scope: Scope, team: Sequence[Stay], query: Query, zo
     near = None
     if months and began(window)[0] is None:  # an earlier one rather than a later one
         near = _month(next((each for each in months if each < shown.first), months[-1]), today)
-    return Period(
+    return shaped(
+        Period,
+        asked,
         window=window,
         query=urlencode(parts),
-        name=asked.name,
         told=told_as(shown, today),
         asked=told_as(asked, today),
-        first=asked.first,
-        last=asked.last,
         today=today,
         months=[_month(each, today) for each in months],
         since=None if oldest_us is None else day_of(oldest, today.year),
