@@ -1,4 +1,4 @@
-"""The one HTTP client: a request to another server takes so much time, and reads so many bytes, and no more."""
+"""The one HTTP client: a request to a server takes so much time, and reads so many bytes, and no more."""
 
 import os
 import time

@@ -6,13 +6,12 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
 from click.core import ParameterSource
 
 from svc.cli import Command
 from svc.cli.common import json_option, settings_option
 from svc.connect.changes import Refused
-from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
+from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, decoded, known_key
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.records import TODAY, USUAL, span_of, today_in
@@ -76,11 +75,9 @@ def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
     """What a route answers; what is None is not asked for."""
     asked = {name: value for name, value in query.items() if value is not None}
     where = f"{path}?{urlencode(asked)}" if asked else path
-    answer = server.answer("GET" if body is None else "POST", where, body)
-    try:
-        return msgspec.json.decode(answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a page to sign in, perhaps
-        raise NotAnswered(f"{server.url} answers, but not as the API of svc does") from error
+    answer = server.asked("GET" if body is None else "POST", where, body)
+    found: Any = decoded(server.url, answer, where, object, "the API")
+    return found
 
 
 class Span(NamedTuple):

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -22,6 +23,7 @@ HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing b
 ANSWER_BYTES_MAX = 64 * machine.MIB_BYTES  # a thousand log records with their texts are far smaller
 DAY_SECONDS = 86_400  # after 1970: whoever says that it is earlier has no clock
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+T = TypeVar("T")
 
 
 class Capture(msgspec.Struct, frozen=True):
@@ -147,7 +149,7 @@ class Server:
         except (ValueError, OverflowError):
             there = 0.0
         if there <= DAY_SECONDS:
-            raise self.not_an_intake()
+            raise NotAnswered(f"{self.url} answers, but not as an intake of svc does")
         return now - there
 
     def config(self) -> Config:
@@ -156,17 +158,11 @@ class Server:
         if asked.status == 404 and self.asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status in (200, 503):
             hint = "use the address after `intake=` that `svc serve` shows"
             raise NotAnswered(f"{self.url} is the API of svc, not its intake: {hint}")
-        try:
-            return msgspec.json.decode(accepted(asked, "/v1/plugin/config"), type=Config)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self.not_an_intake() from error
+        return decoded(self.url, asked, "/v1/plugin/config", Config)
 
     def has_record(self, mark: str, since: str) -> bool:
         """Whether one of the newest log records holds this word, which is no other's."""
         return mark.encode() in self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}")
-
-    def not_an_intake(self) -> NotAnswered:
-        return NotAnswered(f"{self.url} answers, but not as an intake of svc does")
 
     def answer(self, method: str, path: str, body: object = None) -> bytes:
         return accepted(self.asked(method, path, body), path)
@@ -187,6 +183,14 @@ class Server:
 def said(answer: Answer) -> str:
     """The message of an error of svc, else how another's begins."""
     return reason_in(answer.content) or answer.content.decode(errors="replace")[:200].strip()
+
+
+def decoded(url: str, answer: Answer, path: str, kind: type[T], what: str = "an intake") -> T:
+    """Raises as `accepted`, also where somebody else answers: a page to sign in, perhaps."""
+    try:
+        return msgspec.json.decode(accepted(answer, path), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotAnswered(f"{url} answers, but not as {what} of svc does") from error
 
 
 def accepted(answer: Answer, path: str) -> bytes:

@@ -23,7 +23,7 @@ import msgspec
 from aggregates import REVIEW_MARK
 from svc.connect.agents import AgentName, folder_of
 from svc.connect.changes import Refused
-from svc.connect.connections import NotAnswered, Server, accepted, all_stored, said, stored
+from svc.connect.connections import NotAnswered, Server, all_stored, decoded, said, stored
 from svc.hook import machine
 from svc.templates import filled, found
 from svc_http.records import QUESTIONS_MAX, AnswersTaken, OpenQuestion, OpenQuestions
@@ -225,10 +225,7 @@ def questions(server: Server) -> list[OpenQuestion]:
         raise NotAnswered(f"{server.url} hands out no questions: it is an older svc, or not the API; see --api")
     if answer.status == 403:
         raise Refused(said(answer))
-    try:
-        return msgspec.json.decode(accepted(answer, path), type=OpenQuestions).questions
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NotAnswered(f"{server.url} is not the API of an svc") from error
+    return decoded(server.url, answer, path, OpenQuestions, "the API").questions
 
 
 def review(server: Server, name: str, judge: Judge, limit: int, budget: int, progress: Progress) -> Report:
@@ -282,7 +279,7 @@ def _asked(server: Server, judge: Judge, question: OpenQuestion, spent: Spent, r
         if answer.status == 400:
             failure = said(answer)
         else:
-            taken = msgspec.json.decode(accepted(answer, ANSWERS), type=AnswersTaken)
+            taken = decoded(server.url, answer, ANSWERS, AnswersTaken, "the API")
             failure = next((each.why for each in taken.refused if each.is_open), None)
     report.answered += failure is None
     report.stopped = failure if reply.ends else None

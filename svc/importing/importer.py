@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, COUNTED, READER_VERSION, Exchange, NotTaken, Taken
-from svc.connect.connections import NotAnswered, Server, accepted, said
+from svc.connect.connections import NotAnswered, Server, decoded, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
@@ -166,10 +166,7 @@ class Destination:
             return [Taken(refused=[NotTaken("exchange", said(answer))])]
         if answer.status == 404:
             raise NotAnswered(f"{self._url} has no {PATH}: it is an older svc, or not the intake; upgrade it")
-        try:
-            found = msgspec.json.decode(accepted(answer, PATH), type=_Imported).exchanges
-        except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
+        found = decoded(self._url, answer, PATH, _Imported).exchanges
         if len(found) != len(exchanges):
             raise NotAnswered(f"{self._url} told of {len(found)} exchanges, and {len(exchanges)} were sent")
         return found
