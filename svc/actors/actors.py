@@ -37,6 +37,7 @@ ACTOR_BATCH_COMMANDS_MAX = 64  # commands decided and appended together: about w
 ACTOR_BATCH_BYTES_MAX = MIB_BYTES  # takes no further command: sixty large ones would never fit into the journal
 ACTOR_STREAMS_MAX = 2_048  # streams an actor remembers: some weeks of one developer's prompts, about 1 MiB
 ACTOR_IDLE_SECONDS = 300.0  # an actor that has had nothing to do for so long goes; its next command starts a new one
+FENCED_TRIES_MAX = 5  # how often a change is decided again because another node decided at the same time
 ACTOR_RETRIES_MAX = 3  # of a refused append; only a session claimed by two developers at once conflicts
 DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES  # before a larger one others get their turn, for sixty take long
 DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES  # larger ones are decided in a thread: 4 MiB would hold the others up
@@ -50,19 +51,28 @@ T = TypeVar("T")
 
 
 class Turns:
-    """Work is done one piece after the other, and to its end, also where whoever sent it has gone."""
+    """Work is done one piece after the other, and to its end, also where whoever sent it has gone.
 
-    def __init__(self, waiting_max: int, full: str) -> None:
-        self._lock, self._waiting_max, self._full = trio.Lock(), waiting_max, full
+    Where another node that shares the log decided meanwhile, it is done again.
+    """
+
+    def __init__(self, store: EventStore, waiting_max: int, full: str) -> None:
+        self._lock, self._store, self._waiting_max, self._full = trio.Lock(), store, waiting_max, full
 
     async def take(self, work: Callable[[], Awaitable[T]]) -> T:
         """What the work returns. Raises `Busy` where too much waits."""
         if self._lock.statistics().tasks_waiting >= self._waiting_max:
             raise Busy(self._full)
         async with self._lock:
-            with trio.CancelScope(shield=True):
-                done = await work()
-            return done
+            for _ in range(FENCED_TRIES_MAX):
+                try:
+                    with trio.CancelScope(shield=True):
+                        done = await work()
+                    return done
+                except Conflict:
+                    if self._store.shared is None:
+                        raise
+        raise StoreUnavailable("other nodes decided about the same again and again; try again")
 
 
 async def recur(

@@ -5,9 +5,8 @@ fails on the very next request. Before each decision the log is read on: a faile
 nodes may have decided. Where one does meanwhile, the decision is refused, and made again.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
 import trio
@@ -19,12 +18,10 @@ from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Turns
 from svc.log.journal import Journal
-from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
+from svc.log.store import READS, EventStore, TopicsFence, fenced
 
 FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
-FENCED_TRIES_MAX = 5  # how often a change is decided again because another node decided at the same time
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
-T = TypeVar("T")
 
 
 def load_directory(store: EventStore) -> Directory:
@@ -42,27 +39,16 @@ def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -
     return after
 
 
-async def agreed(store: EventStore, attempt: Callable[[], Awaitable[T]]) -> T:
-    """What an attempt to decide and append gives; it is made again where another node that shares the log was first."""
-    for _ in range(FENCED_TRIES_MAX):
-        try:
-            return await attempt()
-        except Conflict:
-            if store.shared is None:
-                raise
-    raise StoreUnavailable("other nodes decided about the same again and again; try again")
-
-
 class Administration:
     def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
         self._store, self._journal, self._clock = store, journal, clock
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
-        self._turns = Turns(MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
+        self._turns = Turns(store, MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry out what a member, or the operator, wants; returns once it is on disk. Raises what the journal does."""
-        return await self._turns.take(partial(agreed, self._store, partial(self._carry_out, command, by)))
+        return await self._turns.take(partial(self._carry_out, command, by))
 
     async def _carry_out(self, command: PeopleAct, by: UUID | None) -> PeopleReply:
         await self.follow()

@@ -23,7 +23,6 @@ from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices import catalog as prices
 from aggregates.times import iso
 from svc.actors.actors import Clock, Turns, recur
-from svc.actors.administration import agreed
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
@@ -147,7 +146,7 @@ class Catalog:
     _source: CatalogSource
 
     def __post_init__(self) -> None:
-        self._turns = Turns(CATALOG_COMMANDS_MAX, "too many catalogs wait to be published already")
+        self._turns = Turns(self._store, CATALOG_COMMANDS_MAX, "too many catalogs wait to be published already")
         self._started = trio.Event()
         self._served: prices.Served | None = None
         self._served_source: str | None = None
@@ -160,7 +159,7 @@ class Catalog:
 
     async def send(self, command: prices.CatalogCommand) -> prices.CatalogReply:
         """Return once it is on disk. Raises what the journal raises."""
-        return await self._turns.take(partial(agreed, self._store, partial(self._carry_out, command)))
+        return await self._turns.take(partial(self._carry_out, command))
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network."""

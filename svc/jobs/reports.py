@@ -213,7 +213,7 @@ class Backfills:
         self._rebuilding = rebuilding
         self._ended: dict[UUID, backfills.BackfillStatus] = {}
         self._building: dict[UUID, events.BackfillRequested] = {}  # those that the newest build is for
-        self._turns = Turns(BACKFILL_COMMANDS_MAX, "too many backfills are asked for at once")
+        self._turns = Turns(store, BACKFILL_COMMANDS_MAX, "too many backfills are asked for at once")
 
     async def send(self, asked: events.BackfillRequested) -> backfills.BackfillReply:
         """Begin one, or join the one that runs. Raises what the journal raises."""

@@ -9,9 +9,8 @@ Each organization sets its retention in days since a text was received. `retenti
 received. `retention_days_text`: what people and agents wrote, and with it the exports, which quote it.
 """
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import accumulate, groupby
 from math import inf
@@ -63,16 +62,10 @@ class TextDeleter:
     async def seal_readings(self, positions: Iterable[int]) -> None:
         """Append what was read from the texts at these positions, where nobody has yet."""
         wanted = sorted(positions)
-        if not wanted:
-            return
-        await self.projector.wait_for(wanted[-1])
-
-        def sealed() -> list[NewEvent]:
-            with self.projector.readers.reading() as views:
-                return _sealing_events(self.store, views, wanted, self.clock.now_us())
-
-        for event in await aside(sealed):
-            await self.journal.append([event])
+        if wanted:
+            await self.projector.wait_for(wanted[-1])
+            for event in await aside(partial(self._sealing_events, wanted)):
+                await self.journal.append([event])
 
     async def delete(self, positions: Iterable[int], keep: Collection[str] = ()) -> int:
         """Delete all texts at these positions but those of the named fields; how many events had any."""
@@ -94,57 +87,56 @@ class TextDeleter:
         (position,) = await self.journal.append([NewEvent(stream_id, version, event)])
         return position
 
+    def _sealing_events(self, positions: Sequence[int]) -> list[NewEvent]:
+        """What must be appended before the texts at these positions may go. The views hold these positions already."""
+        alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        """Where a text begins in the fact at a position, and the position and beginning of a text like it."""
+        joined: dict[int, list[JoinedReading]] = defaultdict(list)
+        """What was read of a fact's prompts together with others."""
+        facts = sorted(self.store.read_positions(positions).values(), key=lambda fact: fact.position)
+        read_from = (PromptCaptured, PromptAnswered, RecordsCaptured)
+        named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, read_from)}
+        with self.projector.readers.reading() as views:
+            for session in sorted(name for name in named if name is not None):
+                for one, other in texts_alike(views, session):
+                    alike[one.position].append((one.start, other.position, other.start))
+                    alike[other.position].append((other.start, one.position, one.start))
+                for reading in joined_in(views, session):
+                    for position in {position for position, _ in reading.prompts}:
+                        joined[position].append(reading)
+        kept, by_scope = readings_of_log(self.store), defaultdict[Scope, list[retained.RetainedReading]](list)
+        for fact in facts:
+            event = fact.event
+            if isinstance(event, read_from) and kept.standing(event.scope, fact.position) is None:
+                shown = retained.retain(fact.position, event, self.store.vault.known_digester(event.developer_id))
+                together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
+                if shown is not None or any(together.values()):
+                    standing = msgspec.structs.replace(shown or retained.RetainedReading(fact.position), **together)
+                    by_scope[event.scope].append(standing)
+        events = []
+        for scope, rows in by_scope.items():
+            sizes = accumulate(len(retained.packed_readings([row])) for row in rows)
+            for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
+                fitting = [row for _, row in part]
+                sealing = retained.ReadingsRetained(
+                    received_at_us=self.clock.now_us(),
+                    organization_id=scope.organization_id,
+                    developer_id=scope.developer_id,
+                    first=fitting[0].position,
+                    last=fitting[-1].position,
+                    form=retained.FORM,
+                    rows=retained.packed_readings(fitting),
+                )
+                stream_id = retained_stream(scope.organization_id, scope.developer_id, sealing.first)
+                events.append(NewEvent(stream_id, 1, sealing))
+        return events
+
 
 async def aside(work: Callable[[], T]) -> T:
     """Do something in a thread, and leave others some time."""
     done = await trio.to_thread.run_sync(work)
     await trio.sleep(KEEP_PAUSE_SECONDS)
     return done
-
-
-def _sealing_events(
-    store: EventStore, views: sqlite3.Connection, positions: Iterable[int], now_us: int
-) -> list[NewEvent]:
-    """What must be appended before the texts at these positions may go. `views` hold these positions already."""
-    alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    """Where a text begins in the fact at a position, and the position and beginning of a text like it."""
-    joined: dict[int, list[JoinedReading]] = defaultdict(list)  # what was read of a fact's prompts together with others
-    facts = sorted(store.read_positions(positions).values(), key=lambda fact: fact.position)
-    read_from = (PromptCaptured, PromptAnswered, RecordsCaptured)
-    named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, read_from)}
-    for session in sorted(name for name in named if name is not None):
-        for one, other in texts_alike(views, session):
-            alike[one.position].append((one.start, other.position, other.start))
-            alike[other.position].append((other.start, one.position, one.start))
-        for reading in joined_in(views, session):
-            for position in {position for position, _ in reading.prompts}:
-                joined[position].append(reading)
-    by_scope: dict[Scope, list[retained.RetainedReading]] = defaultdict(list)
-    for fact in facts:
-        event = fact.event
-        if isinstance(event, read_from) and readings_of_log(store).standing(event.scope, fact.position) is None:
-            shown = retained.retain(fact.position, event, store.vault.known_digester(event.developer_id))
-            together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
-            if shown is not None or any(together.values()):
-                standing = msgspec.structs.replace(shown or retained.RetainedReading(fact.position), **together)
-                by_scope[event.scope].append(standing)
-    events = []
-    for scope, rows in by_scope.items():
-        sizes = accumulate(len(retained.packed_readings([row])) for row in rows)
-        for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
-            fitting = [row for _, row in part]
-            sealing = retained.ReadingsRetained(
-                received_at_us=now_us,
-                organization_id=scope.organization_id,
-                developer_id=scope.developer_id,
-                first=fitting[0].position,
-                last=fitting[-1].position,
-                form=retained.FORM,
-                rows=retained.packed_readings(fitting),
-            )
-            stream_id = retained_stream(scope.organization_id, scope.developer_id, sealing.first)
-            events.append(NewEvent(stream_id, 1, sealing))
-    return events
 
 
 def open_orders(store: EventStore) -> list[retained.ForgetOrdered]:
