@@ -43,7 +43,7 @@ def page_routes() -> list[Route]:
     for page in _PAGES:
         for at, (handler, about) in table[page.__name__.rpartition(".")[2]].items():
             routes(at, about)(getattr(page, handler))
-    for old in SAID.moved:
+    for old in SAID["moved"]:
         routes(f"GET {old}{'<path:rest>' if old.endswith('/') else ''}", "A page that has another address now.")(moved)
     return routes
 

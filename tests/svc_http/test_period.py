@@ -79,7 +79,7 @@ async def test_the_period_goes_along_and_says_where_goals_are(house: House, api:
 
 
 async def test_old_addresses_lead_to_the_new_ones(api: Caller) -> None:
-    for old in SAID.moved:
+    for old in SAID["moved"]:
         path = f"{old}people" if old.endswith("/") else old
         answer = await api.get(f"{path}?days=7")
         assert (answer.status, answer.headers["Location"]) == (308, new_address(path, "days=7"))

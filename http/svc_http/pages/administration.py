@@ -35,7 +35,7 @@ _R = TypeVar("_R", records.Key, records.Membership, records.Team)
 
 
 async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None, wrong: str | None = None) -> Response:
-    directory, words = call.service.directory, SAID.said_of_member.get(call.query.get("said", ""))
+    directory, words = call.service.directory, SAID["said_of_member"].get(call.query.get("said", ""))
     started = begun(directory, call.service.uses)
     with suppress(Unavailable):  # people are looked after also while the views are built
         started |= set(await call.service.activation())
@@ -123,8 +123,8 @@ async def invite(call: ByOperator, form: Form) -> Response:
     inside = [each for each in directory.all(records.Membership) if each.organization_id == scope.organization_id]
     same = [each for each in inside if (directory.name_of(each.developer_id) or "").casefold() == name.casefold()]
     if same:
-        why = SAID.refused["member" if any(each.active for each in same) else "ended"]
-        wrong = SAID.refused["taken"].format(name=rendering.cut(name, NAME_CHARACTERS), same=why)
+        why = SAID["refused"]["member" if any(each.active for each in same) else "ended"]
+        wrong = SAID["refused"]["taken"].format(name=rendering.cut(name, NAME_CHARACTERS), same=why)
         return await people(call, wrong=wrong)
     await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
     await call.act(acts.StartMembership(**asdict(scope), role=role))
@@ -138,7 +138,7 @@ async def offer_link(call: ByOperator, form: Form, membership_id: UUID) -> Respo
     if is_sent_again(form, links):
         return await _done(call, "link-made", member)
     if not await may_let_in(call.service, call.by, scope.developer_id):
-        raise HttpError(409, SAID.refused["has-begun"].format(name=name[:SHOWN_CHARACTERS]))
+        raise HttpError(409, SAID["refused"]["has-begun"].format(name=name[:SHOWN_CHARACTERS]))
     return await _invited(call, scope, name)
 
 

@@ -40,20 +40,21 @@ async def _act(self: "BySignIn | ByOperator", command: PeopleAct) -> None:
 async def _show(self: "BySignIn | ByOperator", name: str, status: int = 200, **values: Any) -> TrioResponse:
     """A page in the frame of the developer who is signed in, or of the operator."""
     who, sent = self if isinstance(self, BySignIn) else self.owner, [*self.query.items()]
+    menu = "operators_menu" if who is None else "menu" if who.caller.role == "owner" else "own_menu"
     frame: dict[str, Any] = {
         "call": self,
         "is_operator": who is None,
         "me": {"display_name": "Operator"} if who is None else who.profile,
         "teams": [] if who is None else self.service.directory.teams_of(who.scope),
-        "nav": SAID.heads["operators_pages" if who is None else "pages"],
-        "menu": SAID.heads["operators_menu" if who is None else "menu" if who.caller.role == "owner" else "own_menu"],
+        "nav": SAID["heads"]["operators_pages" if who is None else "pages"],
+        "menu": SAID["heads"][menu],
         "zone": self.own_zone,
         "this_year": local(self.service.now_us(), self.own_zone).year,
         "path": self.request.path,
         # The period goes along with every link of the head; what else narrows the page, with every link of the period.
         "kept": urlencode([each for each in sent if each[0] in period.NAMES]),
         "narrowed": [each for each in sent if each[0] not in (*period.NAMES, *_OF_ONE_PAGE)],
-        "said": SAID.said.get(self.query.get("said", "")),
+        "said": SAID["said"].get(self.query.get("said", "")),
     }
     asked = values.get("period")
     wrong = isinstance(asked, period.Period) and asked.wrong is not None
@@ -191,8 +192,8 @@ def _to_sign_in(request: Request) -> Response:
 
 def new_address(path: str, query: str) -> str:
     """The query goes along, before the place in the page that the new address names."""
-    old = next(each for each in SAID.moved if path == each or (each.endswith("/") and path.startswith(each)))
-    to, _, place = (SAID.moved[old] + path[len(old) :]).partition("#")
+    old = next(each for each in SAID["moved"] if path == each or (each.endswith("/") and path.startswith(each)))
+    to, _, place = (SAID["moved"][old] + path[len(old) :]).partition("#")
     to += f"{'&' if '?' in to else '?'}{query}" if query else ""
     return f"{to}#{place}" if place else to
 

@@ -41,7 +41,7 @@ from svc_http.routes.sub_sessions import (
 )
 
 TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
-assert {*SAID.sorts} == {*get_args(Sort)}
+assert {*SAID["sorts"]} == {*get_args(Sort)}
 FILTERS = ("outcome", "intent_class", "agent", "project", "overridden", "sort", "order")
 """The parameters of the address beside the period; they are those of the API."""
 SEARCH = "/goals/search"
@@ -130,7 +130,7 @@ ALONE_CHARACTERS_MAX = 40_000  # of a text that has the page to itself
 BEFORE_FOUND_CHARACTERS = 500  # of a long text, before the words that were looked for
 CARRIED = ("all", "open", "search", *FILTERS)  # with every link: what is unfolded, and by which list one came
 SAID_WORDS: Mapping[str, str] = {  # action → what it said, for the list of what a person said
-    **{action: words for _, action, words in SAID.buttons.values()},
+    **{action: words for _, action, words in SAID["buttons"].values()},
     "set_intent": "It is this kind of work",
     "rename": "It has the title that you gave it",
 }
@@ -307,8 +307,8 @@ def _files(files: Sequence[FileShown], most: int) -> list[dict[str, Any]]:
 
 def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
     """A button, as the API takes it. Raises `HttpError` 400."""
-    word = one_of("word", fields.get("word", ""), SAID.buttons)
-    field, action, _ = SAID.buttons[word]
+    word = one_of("word", fields.get("word", ""), SAID["buttons"])
+    field, action, _ = SAID["buttons"][word]
     turn = fields.get("turn", "")
     at = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
     payloads: dict[str, dict[str, Any]] = {
@@ -340,7 +340,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         wrong=None,
         what=what,
         word=word,
-        sentence=SAID.buttons[word][2],
+        sentence=SAID["buttons"][word][2],
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import jinja2
-import msgspec
 import trio
 from markupsafe import Markup, escape
 from quart import request
@@ -70,7 +69,7 @@ def environment() -> jinja2.Environment:
         "rate": rate,
         "habit_bar": charts.habit,
     }
-    made.globals |= {**msgspec.structs.asdict(words.SAID), "habit_words": words.HABITS, "languages": words.LANGUAGES}
+    made.globals |= {**words.SAID, "habit_words": words.HABITS, "languages": words.LANGUAGES}
     made.globals |= {"file": file_url, "undecided": SENTENCES["undecided"]}
     made.globals |= {"pays_min": PAYS_MIN, "usual_goals": USUAL_GOALS}
     made.globals |= {"peers_min": PEERS_MIN, "ranges_max": PEER_RANGES_MAX}
@@ -128,9 +127,9 @@ def error_told(service: Service, error: HttpError) -> dict[str, Any]:
     """What told.html says of it, and how far a rebuild of the tables is, while there is one."""
     replay, said = service.replay_status(), words.SAID
     told = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    message = told if request.routing_exception is None else said.refused["no-page"]
+    message = told if request.routing_exception is None else said["refused"]["no-page"]
     progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
-    title = said.titles.get(str(error.status), "Refused")
+    title = said["titles"].get(str(error.status), "Refused")
     return {"title": title, "message": message, "progress": progress, "to": _came_from(), "goes_on": False}
 
 

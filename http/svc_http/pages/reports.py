@@ -87,7 +87,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
     return await call.show(
         "reflection/report.html",
         title=title_of(read),
-        state=SAID.report_states[read.status],
+        state=SAID["report_states"][read.status],
         unfinished=read.status in UNFINISHED,
         notices=await _told(call, report_id),
         **_shown(read, ROWS_SHOWN),

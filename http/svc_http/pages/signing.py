@@ -60,7 +60,7 @@ async def open_by_link(call: Call, token: str) -> Response:
         return keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/administration")
     who = entry.principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
-        raise HttpError(410, SAID.refused["gone"])
+        raise HttpError(410, SAID["refused"]["gone"])
     return await open_sign_in(service, call.request, "/", who, link.root)
 
 
@@ -72,9 +72,9 @@ async def _waiting(call: Call, token: str) -> Link | None:
         return None
     link = service.directory.get(Link, link_stream(digest))
     if link is None or not link.opens(now_us):
-        raise HttpError(410, SAID.refused["gone"])
+        raise HttpError(410, SAID["refused"]["gone"])
     if not await may_let_in(service, link.by, link.developer_id):
-        raise HttpError(410, SAID.refused["too-late"])
+        raise HttpError(410, SAID["refused"]["too-late"])
     return link
 
 
@@ -139,7 +139,7 @@ async def come_back(call: Call) -> Response:
     errand = Errand(text, link, local_path(unquote(to)))
     is_whole = 0 < len(text) <= door.COOKIE_CHARACTERS_MAX and len(link) <= door.COOKIE_CHARACTERS_MAX
     if not is_whole or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
-        raise HttpError(403, SAID.refused["not-begun"])
+        raise HttpError(403, SAID["refused"]["not-begun"])
     try:
         code = call.query.get("code", "")
         if not code or "error" in call.query:

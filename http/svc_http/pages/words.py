@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from ipaddress import ip_address
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,33 +23,9 @@ LANGUAGES = {"en": "English", "ko": "한국어"}  # of reports
 AGENTS = ("claude-code", "codex", "gemini", "copilot", "opencode")  # that svc connects
 
 
-class Cause(NamedTuple):
-    """Of time lost."""
-
-    name: str
-    means: str
-    happened: str  # to a team
-
-
-class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kinds: dict[str, str]
-    states: dict[str, str]
-    causes: dict[str, Cause]
-    reasons: dict[str, tuple[str, str]]
-    sorts: dict[str, str]
-    report_states: dict[str, str]
-    buttons: dict[str, tuple[str, str, str]]
-    roles: dict[str, str]
-    said: dict[str, str]
-    said_of_member: dict[str, str]
-    refused: dict[str, str]
-    titles: dict[str, str]
-    heads: dict[str, list[tuple[str, str]]]
-    moved: dict[str, str]
-
-
-SAID = msgspec.toml.decode(get_data(__name__, "words.toml") or b"", type=_Words)
-KINDS, STATES, CAUSES = SAID.kinds, SAID.states, SAID.causes
+SAID: dict[str, dict[str, Any]] = msgspec.toml.decode(get_data(__name__, "words.toml") or b"")
+KINDS: Mapping[str, str] = SAID["kinds"]
+STATES: Mapping[str, str] = SAID["states"]
 HABITS: Mapping[str, str] = {name: words.earned for name, words in HABIT_WORDS.items()}
 NEXT_HABIT: Mapping[str, str] = {name: words.next for name, words in HABIT_WORDS.items()}
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
