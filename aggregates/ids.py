@@ -41,8 +41,8 @@ forget_stream = partial(stream_id, "forget")  # developer
 forget_request_stream = partial(stream_id, "forget request")  # developer
 retained_stream = partial(stream_id, "standing")  # organization, developer, first position
 retention_stream = partial(stream_id, "retention")  # organization, kind of text
-turn_id_from_host = partial(stream_id, "turn")  # agent session, host's prompt id: whichever capture arrives first
-turn_id_from_capture = partial(stream_id, "turn-capture")  # capture, where nothing else names the turn
+turn_id_from_host = _remembered("turn")  # agent session, host's prompt id: whichever capture arrives first
+turn_id_from_capture = _remembered("turn-capture")  # capture, where nothing else names the turn
 record_capture_id = partial(stream_id, "record")  # agent session, record id
 flag_id = partial(stream_id, "flag")  # organization, developer, kind, agent session, what made it fire
 

@@ -226,8 +226,8 @@ def build_turns(
     named: list[tuple[UUID, CaptureGroup]] = []
     for group in _with_copies(join_captures(captures, taken_names), copies):
         # By the host's name, of which a group has its own.
-        name, by_capture = group.host_prompt_id, turn_id_from_capture(group.lead.capture_id)
-        named.append((by_capture if name is None else turn_id_from_host(agent_session_id, name), group))
+        name, lead = group.host_prompt_id, group.lead.capture_id
+        named.append((turn_id_from_capture(lead) if name is None else turn_id_from_host(agent_session_id, name), group))
     named.sort(key=lambda pair: (pair[1].started_us, pair[0]))
     turns, aliases = [], []
     for (turn_id, group), own in zip(named, _assign([group for _, group in named], seen, taken_names), strict=True):
