@@ -1,4 +1,4 @@
-"""Every page: nothing is wrong by axe, light and dark, narrow and wide; it is small, and asks nobody else."""
+"""Every page: nothing is wrong by axe, light and dark, narrow and wide; it is small, short, and asks nobody else."""
 
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ COLOURS = ("color-contrast", "link-in-text-block")
 """The dearest of axe's rules. They are asked at the last width, light and dark: colours are the same at any."""
 USUAL = {"resultTypes": ["violations"], "preload": False}
 NARROW = USUAL | {"rules": {rule: {"enabled": False} for rule in COLOURS}}
+HEIGHTS = {("/goals/", 1440): 3_400, ("/goals/", 360): 4_800, ("/habits", 1440): 1_400}
+"""By how an address begins, and the width: how tall a page may be, whose reader looks for one thing."""
 REQUESTS_MAX = 6
 PAGE_BYTES_MAX = 50 * 1024  # what one page may weigh on the wire
 
@@ -37,6 +39,12 @@ def test_nothing_is_wrong_by_axe(running: Running, browser: Browser, cookies: li
             page.set_viewport_size({"width": width, "height": 900})
             asked = USUAL if width == WIDTHS[-1] else NARROW
             wrong += [(path, width, *each) for each in page.evaluate(FOUND, asked)]
+            tall = page.evaluate("document.documentElement.scrollHeight")
+            wrong += [
+                (path, width, f"it is {tall} px tall", "")
+                for (start, at), most in HEIGHTS.items()
+                if path.startswith(start) and at == width and tall > most
+            ]
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 wrong.append((path, width, "it is wider than the window", ""))
             if page.evaluate("[...document.querySelectorAll('.top nav')].some(it => it.scrollWidth > it.clientWidth)"):
