@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec.structs import asdict
 from quart import Request, Response
 
-from aggregates.event import Refused
+from aggregates.event import Refused, shaped
 from aggregates.ids import link_stream, sign_in_stream
 from aggregates.people import entry
 from aggregates.people.acts import EndSignIn, LinkIdentity, OpenSignIn, UseLink
@@ -172,9 +172,7 @@ async def _person(service: Service, account: entry.Account, link: str) -> tuple[
     if who is None:
         raise entry.NotProven("you are no longer a member of an organization here")
     if known is None or known.ended or known.developer_id != developer_id:
-        command = LinkIdentity(
-            identity_id=account.identity_id, issuer=account.issuer, developer_id=developer_id, came_by=came_by
-        )
+        command = shaped(LinkIdentity, account, developer_id=developer_id, came_by=came_by)
         accepted(await service.administer(command, developer_id))
     return who, came_by
 

@@ -13,7 +13,7 @@ import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import acts
 from aggregates.people.directory import KINDS, Developer, Key, Membership, Organization, Record, Team, TeamMembership
@@ -59,10 +59,8 @@ _list("team-memberships", "Every stay in a team, ended ones too.", TeamMembershi
 @routes("GET /v1/admin/developers", "Every developer, with how far they have come.", _LISTED)
 async def _list_developers(call: BySecret) -> list[DeveloperShown]:
     states = await call.service.activation()
-    return [
-        DeveloperShown(**msgspec.structs.asdict(each), activation=states.get(each.id, "waiting"))
-        for each in _page(call, Developer)
-    ]
+    told = [(each, states.get(each.id, "waiting")) for each in _page(call, Developer)]
+    return [shaped(DeveloperShown, each, activation=activation) for each, activation in told]
 
 
 @routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
@@ -202,14 +200,14 @@ async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
         key, act = new_key(scope, body.prefix.rstrip("_"), name=body.name, expires_at_us=expires_at_us)
     else:
         raise HttpError(400, "an existing key is brought by its key_digest and key_start; send both")
-    return KeyShown(**msgspec.structs.asdict(accepted(await call.service.administer(act))), key=key)
+    return shaped(KeyShown, accepted(await call.service.administer(act)), key=key)
 
 
 @routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201)
 async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     token, offer = new_link(_whose(call, body), call.service.now_us() + body.seconds * US_PER_SECOND)
     record = accepted(await call.service.administer(offer))
-    return msgspec.convert(msgspec.structs.asdict(record) | {"path": f"/open/{token}"}, LinkShown)
+    return shaped(LinkShown, record, path=f"/open/{token}")
 
 
 @routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates import times
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.judging.prompt import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import Narration, NarrativeRequest
@@ -183,7 +183,7 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 async def task_time(call: ByKey) -> TaskTimesShown:
     window, echo = call.asked_range()
     found = await call.read(activity.task_time, window, *call.page())
-    return TaskTimesShown(**msgspec.structs.asdict(found), range=echo)
+    return shaped(TaskTimesShown, found, range=echo)
 
 
 @routes(f"GET {_V3}/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")
@@ -297,7 +297,7 @@ async def analytics(call: ByKey) -> AnalyticsShown:
         window = call.from_and_to(call.asked_zone())
         echo = params.RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
     found = await call.read(usage.analytics, window, call.asked_zone())
-    return AnalyticsShown(**msgspec.structs.asdict(found), range=echo)
+    return shaped(AnalyticsShown, found, range=echo)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")
