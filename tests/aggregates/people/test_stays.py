@@ -1,5 +1,6 @@
 """Which days of whom belong to a team: whole days of a zone, former members too, nobody twice."""
 
+import re
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -11,7 +12,7 @@ from aggregates.people import acts
 from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.times import Window
 from tests.support.basics import ACME, ANA, BEN, EVE, carry_out, company, named
-from tests.support.tables import table
+from tests.support.tables import beside, table
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -62,41 +63,21 @@ def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> 
     return [(names[stay.developer_id], day(stay.start_us), day(stay.end_us)) for stay in found]
 
 
-LASTING = (ANA, MIDNIGHT, TUESDAY)
-STAYS: dict[str, tuple[list[Stayed], Days]] = {
-    "a member all week": ([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)]),
-    "days are whole at both ends": ([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)]),
-    "coming in the last moment of Monday is Monday": ([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)]),
-    "coming in the first moment of Tuesday is Tuesday": ([(ANA, TUESDAY, None)], [("ana", 1, 7)]),
-    "who leaves at midnight was not there that day": ([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)]),
-    "who leaves a moment later was": ([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)]),
-    "a stay of a moment is a day": ([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)]),
-    "over before the window began": ([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], []),
-    "left at its first midnight": ([(ANA, MIDNIGHT - DAY, MIDNIGHT)], []),
-    "came in its last moment": ([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)]),
-    "came when it was over": ([(ANA, NEXT_MONDAY, None)], []),
-    "came before and left after it": ([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)]),
-    "back after a day are two stays": ([LASTING, (ANA, WEDNESDAY, None)], [("ana", 0, 1), ("ana", 2, 7)]),
-    "back on the next day is one stay": ([LASTING, (ANA, TUESDAY, None)], [("ana", 0, 7)]),
-    "the third goes on with the second": (
-        [LASTING, (ANA, THURSDAY, FRIDAY + HOUR), (ANA, FRIDAY + 2 * HOUR, None)],
-        [("ana", 0, 1), ("ana", 3, 7)],
-    ),
-    "a clock that was set back makes no day twice": (
-        [(ANA, MIDNIGHT, FRIDAY), (ANA, TUESDAY, WEDNESDAY)],
-        [("ana", 0, 4)],
-    ),
-    "nor does it change their order": ([(ANA, FRIDAY, None), LASTING], [("ana", 0, 1), ("ana", 4, 7)]),
-    "two members are told apart": ([LASTING, (BEN, MIDNIGHT, None)], [("ana", 0, 1), ("ben", 0, 7)]),
-    "a stay without a membership counts for itself": ([(EVE, TUESDAY, None)], [("eve", 1, 7)]),
-}
+PEOPLE, WEEKDAYS, UNITS = {"ana": ANA, "ben": BEN, "eve": EVE}, "mon tue wed thu fri", {"d": DAY, "h": HOUR, "us": 1}
 
 
-@table(("stayed", "days"), STAYS)
-def test_days_of_a_stay_are_whole_and_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
+def time_of(told: str) -> int | None:
+    """A weekday, and what is added to it; empty: somebody is still there."""
+    found = [int(count) * UNITS[unit] for count, unit in re.findall(r"([+-]\d+)(us|d|h)", told)]
+    return MIDNIGHT + WEEKDAYS.split().index(told[:3]) * DAY + sum(found) if told else None
+
+
+@beside("stayed", "days")
+def test_days_of_a_stay_are_whole_and_cut_to_the_window(directory: Directory, stayed: str, days: str) -> None:
     """A day counts on which somebody was in the team at all; stays that meet are joined, so no two overlap."""
-    come_and_go(directory, *stayed)
-    assert sorted(stays(directory)) == days
+    words = re.findall(r"(\w+) (\S*?)\.\.([^\s,]*)", stayed)
+    come_and_go(directory, *((PEOPLE[who], time_of(came) or 0, time_of(left)) for who, came, left in words))
+    assert ", ".join(f"{who} {first:g}-{last:g}" for who, first, last in sorted(stays(directory))) == days
 
 
 @table(
