@@ -94,11 +94,12 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             variable = ast.unparse(target)
-            for place, compiled in _placed(variable, vars(module).get(variable)):
+            placed = list(_placed(variable, vars(module).get(variable)))
+            for place, compiled in placed:
                 name = f"{module.__name__}.{place}"
                 methods = USED_AS.get(name) or sorted({method for each, method in used if each == place})
                 yield Pattern(name, compiled, tuple(methods) or ("search",))
-            if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
+            if calls and not placed and any(isinstance(each, ast.Lambda) for each in ast.walk(statement)):
                 yield Pattern(f"{module.__name__}.<lambda>", None)
         for call in [] if isinstance(statement, ast.Assign | ast.AnnAssign) else calls:
             yield _inside(module, statement, call)
@@ -107,8 +108,8 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
 def _inside(module: ModuleType, statement: ast.stmt, call: ast.Call) -> Pattern:
     name = f"{module.__name__}.{getattr(statement, 'name', 'top')}"
     pattern, method = call.args[0], call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if isinstance(pattern, ast.Constant) and method in METHODS:
-        return Pattern(name, re.compile(pattern.value), (method,))
+    if isinstance(pattern, ast.Constant) and (method in METHODS or isinstance(statement, ast.ClassDef)):
+        return Pattern(name, re.compile(pattern.value), (method if method in METHODS else "search",))
     return Pattern(name, None)
 
 
