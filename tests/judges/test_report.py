@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from aggregates.judging.boundary import BoundaryModel
-from aggregates.reading.model import RubricWeights
+from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel
+from aggregates.reading.model import SHIPPED, RubricWeights
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.sentences import PAIRS, WORDS
 from aggregates.reading.verdicts import applicable
@@ -172,10 +172,16 @@ def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) 
 
 @pytest.mark.real_data
 def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On some parts of the developers, each judged by a model that has not seen it; no figure may sink unnoticed."""
+    """The shipped weights on some parts of the developers: what a reading misses sinks a figure.
+
+    They have seen these labels; what a model does that has not is measured by `make judge-report`, in minutes.
+    """
     # Most turns stand in more than one item, as those before a prompt do.
     for read in (read_prompt, read_response):
         monkeypatch.setattr(f"tests.judges.judge.{read.__name__}", cache(read))
+    monkeypatch.setattr("tests.judges.report.items_of", lambda _folder: ())
+    monkeypatch.setattr("tests.judges.report.models_by_fold", lambda _items, parts: [SHIPPED] * parts)
+    monkeypatch.setattr("tests.judges.report.train_boundary", lambda _sessions: SHIPPED_BOUNDARY)
     result = report(real_data, "--json", "--parts", PARTS)
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)
@@ -183,15 +189,14 @@ def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monke
     shares = {"intent": prompts["intent_accuracy"], **measured["decided"]}
     told = {name: shares[name]["hits"] / shares[name]["total"] for name in ("intent", "agreement", "coverage")}
     assert prompts["prompts"] > 300
-    assert told["intent"] >= 0.55
-    assert sum(prompts["kappa"].values()) / len(prompts["kappa"]) >= 0.38
-    assert prompts["score_error"] <= 18
-    assert prompts["apg_error"] <= 6
+    assert told["intent"] >= 0.9
+    assert sum(prompts["kappa"].values()) / len(prompts["kappa"]) >= 0.79
+    assert prompts["score_error"] <= 6
+    assert prompts["apg_error"] <= 2
     estimates = measured["estimates"]
     assert abs(estimates["apg_bias"]) <= 4
-    assert estimates["developer_error"] <= 8
-    assert estimates["rmse"] < estimates["forced_rmse"]
-    assert estimates["coverage"]["hits"] >= 0.75 * estimates["coverage"]["total"]
-    assert boundaries.f1 >= 0.4
-    assert told["agreement"] >= 0.9
-    assert told["coverage"] >= 0.6
+    assert estimates["developer_error"] <= 6
+    assert estimates["coverage"]["hits"] >= 0.9 * estimates["coverage"]["total"]
+    assert boundaries.f1 >= 0.54
+    assert told["agreement"] >= 0.95
+    assert told["coverage"] >= 0.67

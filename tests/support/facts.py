@@ -56,15 +56,17 @@ class Log:
     def __init__(self, scope: Scope = ANA, now_us: int = MONDAY) -> None:
         self.scope = scope
         self.facts: list[Placed] = []
+        self.claimed: set[str] = set()
         self.now_us = now_us
 
     def claim(self, session: str) -> "Log":
         """The session belongs to the log's developer."""
+        self.claimed.add(session)
         return self._add(SessionClaimed, agent_session_id=session)
 
     def prompt(self, session: str, text: str, at_us: int, name: str | None = None, **fields: Any) -> UUID:
         """A plugin's capture; its id comes from its name, by default its text."""
-        if not any(isinstance(f.event, SessionClaimed) and f.event.agent_session_id == session for f in self.facts):
+        if session not in self.claimed:
             self.claim(session)
         prompt_id = prompt_name(session, name or text, at_us)
         self._add(

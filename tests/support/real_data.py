@@ -25,6 +25,7 @@ NEEDS_REAL_DATA = [
 """For a module's `pytestmark`."""
 
 TRANSCRIPTS = ("entire-checkpoints/transcripts", "sniffly-mock-data")
+SESSIONS_STEP = 4  # of so many sessions of captured turns one is read
 LONG_AFTER_US = 1_800_000_000 * 1_000_000
 """When the server took it all: later than any line, so that no time counts as skewed."""
 
@@ -47,9 +48,10 @@ async def imported_transcripts() -> list[Placed]:
 
 
 def captured_turns() -> list[Placed]:
-    """The facts of a thousand real turns of several developers, as a plugin and telemetry would have brought them."""
-    log = Log()
-    for turn in read_lines(FOLDER / "entire-checkpoints/turns.jsonl"):
+    """The facts of hundreds of real turns of several developers, as a plugin and telemetry would have brought them."""
+    log, turns = Log(), list(read_lines(FOLDER / "entire-checkpoints/turns.jsonl"))
+    told = set(list(dict.fromkeys(turn["session_id"] for turn in turns))[::SESSIONS_STEP])
+    for turn in (turn for turn in turns if turn["session_id"] in told):
         log.scope = Scope(ANA.organization_id, uuid5(NAMESPACE, turn["developer"]))
         session, at_us = turn["session_id"], parse_instant(turn["ts"])
         named = log.prompt(session, turn["prompt"], at_us, host_prompt_id=turn["prompt_id"], cwd_digest=7)
