@@ -249,7 +249,7 @@ class RunningService(ports.Service):
             what = "a stored event is corrupt; its texts are shown as none"
             log.error(what, position=error.position, reason=str(error))
 
-        found = {at: each.event for at, each in self.store.read_whole(positions, heard=heard).items()}
+        found = {at: each.event for at, each in self.store.read_positions(positions, heard=heard).items()}
         known = self.store.vault.known_digester
         return {at: reread(it, known(it.developer_id)) if is_older(it) else it for at, it in found.items()}
 

@@ -32,6 +32,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream
 EVENTS_END = 2**62  # more than any log holds
+Heard = Callable[[CorruptEvent], object] | None  # is told of what cannot be read, which is left out then
 Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes
 
 
@@ -221,50 +222,27 @@ class EventStore:
         return self._decoded(rows, open_words)
 
     def pieces(self, after: int, up_to: float = inf, *, open_words: bool = False) -> Iterator[Piece]:
-        """The log after a position, up to another or its end. A corrupt event is named and skipped."""
-        limit_events = PIECE_EVENTS
+        """The log after a position, up to another or its end. Corrupt events are named and skipped."""
         while after < up_to:
-            try:
-                events = self.read_after(after, limit_events, open_words=open_words)
-            except CorruptEvent as error:
-                if limit_events > 1:  # one at a time up to the corrupt one
-                    limit_events = 1
-                    continue
-                piece = Piece(after, [], [error], error.position or after + 1)
-            else:
-                if not events:
-                    return
-                within = [event for event in events if event.position <= up_to]
-                piece = Piece(after, within, [], int(min(events[-1].position, up_to)))
+            rows = _reached(self.recorder.select_after, after, PIECE_EVENTS, READ_BYTES_MAX)
+            if not rows:
+                return
+            corrupt = list[CorruptEvent]()
+            events = self._decoded([row for row in rows if row.id <= up_to], open_words, corrupt.append)
+            piece = Piece(after, events, corrupt, int(min(rows[-1].id, up_to)))
             yield piece
-            after, limit_events = piece.reached, PIECE_EVENTS
+            after = piece.reached
 
-    def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, RecordedEvent]:
-        """The events at these positions; what does not exist is left out. Any number of positions."""
+    def read_positions(
+        self, positions: Iterable[int], *, open_words: OpenWords = True, heard: Heard = None
+    ) -> dict[int, RecordedEvent]:
+        """The events at these positions; what does not exist is left out, and what is corrupt where it is `heard`."""
         wanted = sorted(set(positions))
         found: dict[int, RecordedEvent] = {}
         for start in range(0, len(wanted), POSITIONS_PER_QUERY_MAX):
             rows = self._at(wanted[start : start + POSITIONS_PER_QUERY_MAX])
-            found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
+            found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words, heard))
         return found
-
-    def read_whole(
-        self,
-        positions: Iterable[int],
-        *,
-        open_words: OpenWords = True,
-        heard: Callable[[CorruptEvent], object] = lambda _error: None,
-    ) -> dict[int, RecordedEvent]:
-        """Those of these events that are not corrupt; `heard` is told of each that is."""
-        wanted = list(positions)
-        try:
-            return self.read_positions(wanted, open_words=open_words)
-        except CorruptEvent as error:
-            if len(wanted) == 1:
-                heard(error)
-                return {}
-        # One at a time, so that the corrupt one takes no other with it.
-        return {p: e for each in wanted for p, e in self.read_whole([each], open_words=open_words, heard=heard).items()}
 
     def read_topics(
         self, topics: Iterable[str], after: int = 0, limit_events: int | None = None, *, open_words: OpenWords = True
@@ -304,11 +282,18 @@ class EventStore:
     def _at(self, positions: Sequence[int]) -> list[Notification]:
         return self._select(f"WHERE {{position}} IN ({_marks(positions)})", positions)
 
-    def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[RecordedEvent]:
-        try:
-            return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
-        except OSError as error:
-            raise StoreUnavailable(f"a developer's key cannot be read: {error}") from error
+    def _decoded(self, rows: Iterable[Notification], open_words: OpenWords, heard: Heard = None) -> list[RecordedEvent]:
+        found = []
+        for row in rows:
+            try:
+                found.append(self._codec.to_domain_event(row, open_words=open_words))
+            except CorruptEvent as error:
+                if heard is None:
+                    raise
+                heard(error)
+            except OSError as error:
+                raise StoreUnavailable(f"a developer's key cannot be read: {error}") from error
+        return found
 
 
 def _reached(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

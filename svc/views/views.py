@@ -290,7 +290,7 @@ class ViewsWriter:
     def _fetched(self, positions: Iterable[int]) -> Mapping[int, Event]:
         """Events whose words the derivation needs again; a corrupt one is missing."""
         try:
-            found = self._store.read_whole(positions, open_words=_READ)
+            found = self._store.read_positions(positions, open_words=_READ, heard=_left_out)
             return {fact.position: fact.event for fact in self._as_read(found.values())}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
@@ -312,11 +312,16 @@ class ViewsWriter:
         found = [*map(readings_of_log(self._store).recalled, facts)]
         older = [fact.position for fact in found if is_older(fact.event)]
         digester_of = self._store.vault.known_digester
-        whole = self._store.read_whole(older) if older else {}  # a damaged export leaves the old reading
+        # A damaged export leaves the old reading.
+        whole = self._store.read_positions(older, heard=_left_out) if older else {}
         for fact in found:
             if fact.position in whole and is_older(event := whole[fact.position].event):
                 fact = replace(fact, event=reread(event, digester_of(event.developer_id), self._give_way))
             yield fact
+
+
+def _left_out(_error: CorruptEvent) -> None:
+    """`svc verify` names it."""
 
 
 class RetainedReadings:
