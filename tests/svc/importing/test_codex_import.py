@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured
-from aggregates.event import Words
+from aggregates.capture.events import PromptCaptured
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from projections.derive.sessions import session_turns
@@ -196,16 +195,6 @@ async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> N
     assert old == (2, 300, 4)
 
 
-async def test_a_turn_that_ends_in_another_file_has_its_answer(tmp_path: Path) -> None:
-    whole, split, lines = Actor(), Actor(), [meta(), *turn(10)]
-    await run(write(tmp_path, lines), whole)
-    write(tmp_path, lines[:9])
-    write(tmp_path, lines[9:], f"{THREAD}_{SEGMENTS[1]}")
-    await run(tmp_path, split)
-    assert await told_by(split) == await told_by(whole) == (1, 150, 2)
-    assert [e.response for e in split.events if isinstance(e, PromptAnswered)] == [Words("Fixed 1.")]
-
-
 def as_of_old(exchange: Exchange) -> Exchange:
     prompt = exchange.prompt and replace(exchange.prompt, line_id=exchange.prompt.former_id, former_id=None)
     records = [(each, each.record) for each in exchange.drafts]
@@ -214,23 +203,6 @@ def as_of_old(exchange: Exchange) -> Exchange:
         for each, it in records
     ]
     return replace(exchange, prompt=prompt, drafts=tuple(drafts))
-
-
-async def test_an_answer_taken_while_a_turn_was_quiet_gives_way_to_the_last(tmp_path: Path) -> None:
-    """A command waited for a permission over lunch. Nothing else changes."""
-    lines, actor = turn(10), Actor()
-    early = [*lines[:5], event("agent_message", 11, message="I will look."), *lines[5:7]]
-    late = [{**each, "timestamp": meta(5000 + number)["timestamp"]} for number, each in enumerate(lines[7:])]
-    write(tmp_path, [meta(), *early])
-    await run(tmp_path, actor, now_us=TEN_O_CLOCK_US + 4000 * SECOND)
-    write(tmp_path, [meta(), *early, *late])
-    report = await run(tmp_path, actor)
-    assert report.refused == []
-    answers = [each.response.text for each in actor.events if isinstance(each, PromptAnswered) and each.response]
-    assert answers == ["I will look.", "Fixed 1."]
-    whole = Actor()
-    await run(tmp_path, whole)
-    assert await told_by(actor) == await told_by(whole) == (1, 150, 2)
 
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
