@@ -47,7 +47,7 @@ class Spent(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, row: Sequence[int]) -> Self:
-        """From `SUMS`, or from `SUMS_AND_TOLD`."""
+        """From `SUMS`."""
         return cls(*row[:_COUNTS], *whole_sums(row[_COUNTS:_COLUMNS]), *row[_COLUMNS:])
 
     @classmethod
@@ -102,9 +102,9 @@ SUMS = ", ".join(  # what makes a `Spent` of rows of `requests`, in the SQL that
         f"count(*) FILTER (WHERE {_UPPER})",
         f"count(*) FILTER (WHERE coalesce({', '.join(TOKEN_KINDS)}) IS NULL)",
         *map(sum_in_halves, (*TOKEN_KINDS, "cost_usd_nano", f"(CASE WHEN {_UPPER} THEN cost_usd_nano END)")),
+        *(f"count({name})" for name in TOKEN_KINDS),
     )
 )
-SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in TOKEN_KINDS)}"
 COUNTS = "NOT failed AND NOT superseded"  # answered requests, each once however many captures told of it
 ByDeveloper = dict[UUID, Spent]
 RequestKey = tuple[str, int, str]  # developer, time and record id
@@ -147,7 +147,7 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, 
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
-            spent[stay.developer_id] += Spent(*msgspec.structs.astuple(usage)[: len(_SUMMED)])
+            spent[stay.developer_id] += usage
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(sql("changed_requests"), narrowed | window).fetchall())
 

@@ -13,7 +13,7 @@ from aggregates.scores.grades import median
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import SLOT_US, US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Observation
-from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
+from projections.prices import SUMS, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, sql, unpack
 from projections.scores.score import Breakdown
 from projections.sub_sessions.rows import CostDoubts
@@ -178,7 +178,7 @@ def _most_used(models: Mapping[str | None, Spent]) -> list[tuple[str | None, Spe
 
 
 def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Spent]]:
-    found = reader.db.execute(sql("per_slot", usage=SUMS_AND_TOLD, slot_us=SLOT_US), bound(scope, window))
+    found = reader.db.execute(sql("per_slot", usage=SUMS, slot_us=SLOT_US), bound(scope, window))
     told = [(slot, model, Spent.of(sums)) for slot, model, *sums in found]
     responses = told_by_responses(reader.db, scope, window)
     return told + [(at_us // SLOT_US, model, usage) for at_us, model, usage in responses]
@@ -188,7 +188,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
     asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
     usage: defaultdict[tuple[str, int], Spent] = defaultdict(Spent)
-    for prompt_id, failed, *sums in reader.db.execute(sql("turn_requests", usage=SUMS_AND_TOLD), asked):
+    for prompt_id, failed, *sums in reader.db.execute(sql("turn_requests", usage=SUMS), asked):
         usage[prompt_id, failed] = Spent.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
     for prompt_id, body in reader.db.execute(sql("turn_tools"), asked):
@@ -224,7 +224,7 @@ def stats(
     }[group_by]
 
     def rows(name: str) -> list[tuple[Any, ...]]:
-        found = reader.db.execute(sql(name, key=column, usage=SUMS_AND_TOLD), bound(scope, window, signal=signal))
+        found = reader.db.execute(sql(name, key=column, usage=SUMS), bound(scope, window, signal=signal))
         return [(shown(key), *values) for key, *values in found]
 
     records: defaultdict[str | None, int] = defaultdict(int)
