@@ -51,7 +51,7 @@ def extract(looked: PromptText) -> Features:
         names.add("cue:english")
     pairs = known_pairs(sentences)
     phrases = phrase_cues(sentences, distinct, pairs)
-    names.update([_PHRASE_NAMES[cue] for cue in phrases])
+    names.update([f"phrase:{cue}" for cue in phrases])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
@@ -117,17 +117,10 @@ def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     opened = [opening(tokens) for tokens, _, _ in sentences]
     if opened[0][2] in lexicon.VOCABULARY:
         names.add(f"start:{opened[0][2]}")
-    for (of_opener, of_verb), some in zip(_PLACES, (opened[:1], opened[-1:], opened), strict=True):
-        names.update([of_opener[opener] for opener, _, _ in some])
-        names.update([of_verb[verb] for _, verb, _ in some if verb])
+    for place, some in (("first", opened[:1]), ("last", opened[-1:]), ("any", opened)):
+        names.update([f"open {place}:{opener}" for opener, _, _ in some])
+        names.update([f"ask {place}:{verb}" for _, verb, _ in some if verb])
     return names
-
-
-_OPENERS = {*lexicon.OPENERS.values(), *(f"do_{verb}" for verb in lexicon.VERBS), "other", "empty"}
-_PLACES = [
-    ({opener: f"open {place}:{opener}" for opener in _OPENERS}, {verb: f"ask {place}:{verb}" for verb in lexicon.VERBS})
-    for place in ("first", "last", "any")
-]
 
 
 _HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←–—0-9:-]+""")
@@ -287,7 +280,6 @@ for _place, (_first, _second) in enumerate(KNOWN_PAIRS):
     _FOLLOWERS.setdefault(_first, {})[_second] = _place
 _AT_BEGINNING = _FOLLOWERS["^"]
 _NO_FOLLOWERS: dict[str, int] = {}
-_PHRASE_NAMES = {cue: f"phrase:{cue}" for cue in lexicon.PHRASE_CUES}
 
 
 def known_pairs(sentences: Sequence[RawSentence]) -> set[int]:

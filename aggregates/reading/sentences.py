@@ -6,7 +6,6 @@ The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pkgutil import get_data
 from typing import NamedTuple
 
@@ -225,16 +224,16 @@ def traits(
     requests = [each for each in said if each.kind == "request"]
     questions = [each.how for each in said if each.kind == "question"]
     reports = [each.how for each in said if each.kind == "report"]
-    found = {_named("begins", said[0].kind), _named("ends", said[-1].kind)}
+    found = {f"begins:{said[0].kind}", f"ends:{said[-1].kind}"}
     if requests:
         found |= _requested(requests)
     elif questions:
-        found |= {"only question", _named("only question", questions[-1])}
+        found |= {"only question", f"only question:{questions[-1]}"}
     elif reports:
         found.add("only strong report" if "strong" in reports else "only weak report")
     else:
         found.add("only statement")
-    found.update([_named("question", how) for how in questions])
+    found.update([f"question:{how}" for how in questions])
     found.update(["has report"] if reports else [], ["has strong report"] if "strong" in reports else [])
     if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
         findings = [(about, counts.get(f"prose:{about}", 0)) for about in FINDINGS]
@@ -243,17 +242,11 @@ def traits(
     return found
 
 
-@cache
-def _named(trait: str, said: str) -> str:
-    """A name that is looked up is not formed and hashed anew for each text."""
-    return f"{trait}:{said}"
-
-
 def _requested(requests: Sequence[Sentence]) -> set[str]:
     first, last = requests[0], requests[-1]
-    found = {_named("first does", first.verb or "none"), _named("last does", last.verb or "none")}
-    found.update([_named("last how", last.how), *(_named("how", each.how) for each in requests)])
-    found.update([_named("does", _done(each)) for each in requests if each.how not in ("forbid", "unwanted")])
+    found = {f"first does:{first.verb or 'none'}", f"last does:{last.verb or 'none'}"}
+    found.update([f"last how:{last.how}", *(f"how:{each.how}" for each in requests)])
+    found.update([f"does:{_done(each)}" for each in requests if each.how not in ("forbid", "unwanted")])
     return found
 
 
