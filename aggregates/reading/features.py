@@ -27,7 +27,7 @@ _LIST_SHARE = 12  # of so many words one at least holds a sentence together; els
 class Features(NamedTuple):
     words: list[str]  # the own words, lower-cased, in order
     distinct: dict[str, None]
-    pairs: set[int]  # places in `KNOWN_PAIRS`
+    pairs: set[Phrase]  # of `KNOWN_PAIRS`
     cues: set[str]  # the names of all other features
     phrases: dict[str, str]  # cue → the phrase that shows it
     findable: bool  # whether a reference is more than a word in capitals
@@ -268,40 +268,23 @@ for _cue, _phrases in lexicon.PHRASE_CUES.items():
         _said = _Said(_cue, " ".join(_phrase), _phrase)
         _BY_OPENING[_phrase[:2]] = (*_BY_OPENING.get(_phrase[:2], ()), _said)
 _SINGLE = sorted((begun[0], phrases) for begun, phrases in _BY_OPENING.items() if len(begun) == 1)
-_BEGUN = sorted(begun for begun in _BY_OPENING if len(begun) == 2)
-KNOWN_PAIRS: tuple[Phrase, ...] = (*_BEGUN, *(pair for pair in lexicon.PAIRS if pair not in _BY_OPENING))
-"""Pairs that begin phrases, in the alphabet's order, then the others that are features."""
-_PHRASES_OF = tuple(_BY_OPENING[begun] for begun in _BEGUN)
-_FEATURES = frozenset(lexicon.PAIRS)
-PAIR_NAMES = {place: f"pair:{' '.join(pair)}" for place, pair in enumerate(KNOWN_PAIRS) if pair in _FEATURES}
-_FOLLOWERS: dict[str, dict[str, int]] = {}
-"""First word → second word → the place of the pair."""
-for _place, (_first, _second) in enumerate(KNOWN_PAIRS):
-    _FOLLOWERS.setdefault(_first, {})[_second] = _place
-_AT_BEGINNING = _FOLLOWERS["^"]
-_NO_FOLLOWERS: dict[str, int] = {}
+PAIR_NAMES: dict[Phrase, str] = {pair: f"pair:{' '.join(pair)}" for pair in lexicon.PAIRS}
+KNOWN_PAIRS = PAIR_NAMES.keys() | {begun for begun in _BY_OPENING if len(begun) == 2}
+"""Those that are features, and those that begin phrases."""
 
 
-def known_pairs(sentences: Sequence[RawSentence]) -> set[int]:
-    """Places in `KNOWN_PAIRS` of neighbours in a sentence; ^ stands for its beginning and $ for its end."""
-    found = []
-    for tokens, _, _ in sentences:
-        followers = _AT_BEGINNING
-        for token in tokens:
-            if token in followers:
-                found.append(followers[token])
-            followers = _FOLLOWERS.get(token, _NO_FOLLOWERS)
-        if "$" in followers:
-            found.append(followers["$"])
-    return set(found)
+def known_pairs(sentences: Sequence[RawSentence]) -> set[Phrase]:
+    """Neighbours in a sentence; ^ stands for its beginning and $ for its end."""
+    found = [zip(("^", *tokens), (*tokens, "$"), strict=True) for tokens, _, _ in sentences]
+    return KNOWN_PAIRS.intersection(chain.from_iterable(found))
 
 
-def phrase_cues(sentences: Sequence[RawSentence], words: Container[str], pairs: Iterable[int]) -> dict[str, str]:
+def phrase_cues(sentences: Sequence[RawSentence], words: Container[str], pairs: Iterable[Phrase]) -> dict[str, str]:
     """The phrase cues that the sentences show, each with its phrase: single words go first, then the alphabet."""
     found: dict[str, str] = {}
     said = ""
     single = [phrases for word, phrases in _SINGLE if word in words]
-    begun = [_PHRASES_OF[place] for place in sorted([place for place in pairs if place < len(_PHRASES_OF)])]
+    begun = [_BY_OPENING[pair] for pair in sorted(pairs) if pair in _BY_OPENING]
     for cue, text, phrase in chain.from_iterable(single + begun):
         if cue in found:
             continue

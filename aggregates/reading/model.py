@@ -14,7 +14,7 @@ import msgspec
 from aggregates.reading import verdicts
 from aggregates.reading.features import PAIR_NAMES, WORD_NAMES
 from aggregates.reading.readings import CROSSED, NAMED, NUMBER
-from aggregates.reading.sentences import table
+from aggregates.reading.sentences import Phrase, table
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, ClassChances, Intent, Rubric
 
 MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
@@ -50,13 +50,13 @@ class RubricModel:
         names = weights.intents.keys() | weights.booleans.keys()
         self._weights = {name: _weights(name, weights) for name in names}
         self._of_words = {word: self._weights[name] for word, name in WORD_NAMES.items() if name in self._weights}
-        self._of_pairs = {place: self._weights[name] for place, name in PAIR_NAMES.items() if name in self._weights}
+        self._of_pairs = {pair: self._weights[name] for pair, name in PAIR_NAMES.items() if name in self._weights}
         self._is = {intent: self._booleans_of(f"is:{intent}") for intent in INTENTS}
         self._crossed = {
             intent: {NUMBER[cue]: self._booleans_of(f"{intent} & {cue}") for cue in CROSSED} for intent in INTENTS
         }
 
-    def logits(self, names: Iterable[str], words: Iterable[str] = (), pairs: Iterable[int] = ()) -> Logits:
+    def logits(self, names: Iterable[str], words: Iterable[str] = (), pairs: Iterable[Phrase] = ()) -> Logits:
         """What features weigh by themselves, with the bias; no names are formed of words and pairs of a text."""
         shown = map(self._weights.get, names), map(self._of_words.get, words), map(self._of_pairs.get, pairs)
         return _sum([self._bias, *filter(None, chain.from_iterable(shown))])
