@@ -14,7 +14,7 @@ from typing import NamedTuple
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.prompt_text import PromptText
 from aggregates.reading.readings import NUMBER
-from aggregates.reading.sentences import Phrase, RawSentence, opening, traits
+from aggregates.reading.sentences import Cutter, Phrase, RawSentence, opening, traits
 
 _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600  # what is asked stands at a prompt's head or at its end; cues are looked for there
@@ -76,6 +76,7 @@ _MARK = "\x1f"  # stands before every sentence and line while a text is cut up. 
 _OTHER_SPACE = "\x1e"
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
 _TOKEN = re.compile(rf"[^\s{re.escape(_BLANKS)}]+")
+_TOKENS = Cutter(_TOKEN, kept=_MARK)
 _NO_WORDS = frozenset({",", "?"})
 
 
@@ -86,7 +87,7 @@ def sentences_of(own: str) -> list[RawSentence]:
     text = text.replace(". ", _MARK).replace("! ", _MARK).replace(": ", _MARK)
     text = text.replace(",", " , ").replace("?", " ? ").replace("'", "").replace("’", "").replace("´", "")
     found: list[RawSentence] = []
-    for tokens in filter(None, map(_TOKEN.findall, text.split(_MARK))):
+    for tokens in filter(None, _TOKENS.cut(text, _MARK)):
         asks = "?" in tokens
         words = [token for token in tokens if token not in _NO_WORDS] if asks or "," in tokens else tokens
         found.append((tokens, words, asks))

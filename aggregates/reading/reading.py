@@ -18,12 +18,12 @@ from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
 from aggregates.reading.readings import PromptReading, ResponseReading
-from aggregates.reading.sentences import patterns
+from aggregates.reading.sentences import Cutter, patterns
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 
 _ACKNOWLEDGEMENT_WORDS_MAX = 8
 _REPEATED_CHARS = 80  # in a longer text no word is looked for that is all of it
-_WORD = re.compile(r"\w+")
+_WORDS = Cutter(re.compile(r"\w+"))
 _ARGUMENT_WORDS_MIN = 3  # so many words after a command are a person's own prompt: "/heavy look into the failing job"
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _GO_AHEADS = lexicon.LISTS["go_aheads"]
@@ -39,7 +39,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     looked = split_pasted(words)
     shown = features.extract(looked)
     title, summary = title_and_summary(looked)
-    tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
+    tokens = list(dict.fromkeys(_WORDS.cut(looked.text.lower())[0]))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     announces = len(words) < 2 * _REPEATED_CHARS and _SAYS["announces"].match(words)
     navigational = "command" if maker is not None else _navigational(words, shown)
@@ -95,7 +95,7 @@ _CLOSE_CHARS = 250
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:].lower().rstrip()
-    words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
+    words = [word for word in _WORDS.cut(text[-2 * _END_CHARS :].lower())[0] if not word.isdigit()]
     stated = statements.stated_failure(text)
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),

@@ -90,6 +90,26 @@ RawSentence = tuple[Sequence[str], Sequence[str], bool]
 """Lower-cased words with commas and question marks; the same without them; whether there is a question mark."""
 
 
+class Cutter:
+    """Cuts a text into the pieces that a pattern finds. ASCII characters that it does not match become spaces first,
+    at which Python splits in a quarter of the time; it is asked only about pieces with other characters."""
+
+    def __init__(self, pattern: re.Pattern[str], kept: str = "") -> None:
+        self._pattern = pattern
+        self._spaces = bytes(
+            byte if byte > 127 or chr(byte) in kept or pattern.match(chr(byte)) else 32 for byte in range(256)
+        )
+
+    def cut(self, text: str, mark: str | None = None) -> list[list[str]]:
+        """The pieces of each part between two marks, which are `kept`; without a mark, of the whole text."""
+        spaced = text.encode("utf-8", "surrogatepass").translate(self._spaces).decode("utf-8", "surrogatepass")
+        parts = [part.split() for part in (spaced.split(mark) if mark else (spaced,))]
+        if text.isascii():
+            return parts
+        find = self._pattern.findall
+        return [[each for piece in part for each in ((piece,) if piece.isascii() else find(piece))] for part in parts]
+
+
 class Sentence(NamedTuple):
     kind: str  # request, question, report or statement
     how: str

@@ -1,6 +1,7 @@
 """The features of a text: what is found, what it weighs, and the choice among what a model holds likely."""
 
 import json
+import re
 from collections import Counter
 from functools import cache
 from itertools import combinations, pairwise
@@ -21,7 +22,7 @@ from aggregates.reading.model import (
 from aggregates.reading.prompt_text import _OPENS, pasted_lines, split_pasted
 from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
-from aggregates.reading.sentences import HELD, PHRASE_CUES, VOCABULARY
+from aggregates.reading.sentences import HELD, PHRASE_CUES, VOCABULARY, Cutter
 from aggregates.reading.statements import _SAYS
 from aggregates.reading.verdicts import INTENTS, BooleanName, ClassChances, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
@@ -90,6 +91,12 @@ def test_every_known_pair_of_neighbours_is_found(text: str) -> None:
     sentences = sentences_of(text)
     neighbours = {pair for tokens, _, _ in sentences for pair in pairwise(("^", *tokens, "$"))}
     assert known_pairs(sentences) == neighbours.intersection(KNOWN_PAIRS)
+
+
+@given(TEXT | st.text())
+def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
+    pattern = re.compile(r"\w+")
+    assert Cutter(pattern).cut(text) == [pattern.findall(text)]
 
 
 HELD_BY_PATTERN = [(each, HELD[name]) for some in (_OPENS, _SAID, _SAYS) for name, each in some.items() if name in HELD]
