@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pkgutil import get_data
+from struct import Struct
 
 import msgspec
 
@@ -49,8 +50,10 @@ class RubricModel:
         self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
         names = weights.intents.keys() | weights.booleans.keys()
         self._weights = {name: _weights(name, weights) for name in names}
-        self._of_words = {word: self._weights[name] for word, name in WORD_NAMES.items() if name in self._weights}
-        self._of_pairs = {pair: self._weights[name] for pair, name in PAIR_NAMES.items() if name in self._weights}
+        # A text shows hundreds of features: their rows are added as one number each, in a third of the time.
+        self._joined = {name: _joined(row) for name, row in self._weights.items()}
+        self._of_words = {word: self._joined[name] for word, name in WORD_NAMES.items() if name in self._joined}
+        self._of_pairs = {pair: self._joined[name] for pair, name in PAIR_NAMES.items() if name in self._joined}
         self._is = {intent: self._booleans_of(f"is:{intent}") for intent in INTENTS}
         self._crossed = {
             intent: {NUMBER[cue]: self._booleans_of(f"{intent} & {cue}") for cue in CROSSED} for intent in INTENTS
@@ -58,8 +61,8 @@ class RubricModel:
 
     def logits(self, names: Iterable[str], words: Iterable[str] = (), pairs: Iterable[Phrase] = ()) -> Logits:
         """What features weigh by themselves, with the bias; no names are formed of words and pairs of a text."""
-        shown = map(self._weights.get, names), map(self._of_words.get, words), map(self._of_pairs.get, pairs)
-        return _sum([self._bias, *filter(None, chain.from_iterable(shown))])
+        shown = map(self._joined.get, names), map(self._of_words.get, words), map(self._of_pairs.get, pairs)
+        return _parted(sum(filter(None, chain.from_iterable(shown)), _joined(self._bias)))
 
     def verdict(self, logits: Logits, context: Sequence[str], shown: Sequence[int], *, own_words: bool) -> Rubric:
         """What is asked and how likely it is, what is said of the booleans that apply to it, and all chances.
@@ -121,6 +124,19 @@ _NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
 
 def _sum(rows: Sequence[Logits]) -> Logits:
     return tuple(map(sum, zip(*rows, strict=True)))
+
+
+_LANES = Struct(f"<{len(_NONE)}i")  # all weights of one lane together are far below 2^31
+_SIGNS = int.from_bytes(_LANES.pack(*(-(1 << 31),) * len(_NONE)), "little")
+
+
+def _joined(row: Logits) -> int:
+    """Whole numbers side by side in one, each with its sign, as the sum of them times powers of 2^32."""
+    return (int.from_bytes(_LANES.pack(*row), "little") ^ _SIGNS) - _SIGNS
+
+
+def _parted(joined: int) -> Logits:
+    return _LANES.unpack(((joined + _SIGNS) ^ _SIGNS).to_bytes(_LANES.size, "little"))
 
 
 def of_pasted(name: str) -> bool:
