@@ -108,6 +108,12 @@ def test_pages_are_whole_without_scripts(running: Running, cookies: list[Any], p
         assert (answer.status_code, answer.text.count("<h1")) == (200, 1), path
 
 
+def test_the_first_chart_stands_on_the_first_screen_of_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/")
+    assert page.evaluate("document.querySelector('svg.chart').getBoundingClientRect().bottom") <= 844
+
+
 @pytest.mark.parametrize(
     ("path", "link", "told"),
     [
