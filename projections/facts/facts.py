@@ -137,7 +137,7 @@ _Kept = TypeVar("_Kept", Capture, CapturedResponse, Observation)
 
 
 def reading_in(db: sqlite3.Connection, position: int, event: Event) -> RetainedReading | None:
-    """What views that read texts alike hold of an event's texts; None where that is nothing, or another event's."""
+    """What views that read texts alike hold of an event's texts; None where that is nothing, as without its key."""
 
     def kept(kind: type[_Kept], query: str, *key: object) -> Iterator[_Kept]:
         with suppress(sqlite3.Error, BodyDamaged):  # then the text is read
@@ -147,11 +147,11 @@ def reading_in(db: sqlite3.Connection, position: int, event: Event) -> RetainedR
     match event:
         case captures.PromptCaptured(prompt=Words(text=str())):
             for capture in kept(Capture, "captures WHERE capture_id = ?", str(event.prompt_id)):
-                if capture.position == position:
+                if capture.position == position and capture.reading is not None:
                     return RetainedReading(position, capture.text_digest, capture.reading)
         case captures.PromptAnswered(response=Words(text=str())):
             for answer in kept(CapturedResponse, "answers WHERE capture_id = ?", str(event.prompt_id)):
-                if answer.position == position:
+                if answer.position == position and answer.reading is not None:
                     return RetainedReading(position, response=answer.reading)
         case captures.RecordsCaptured(words=Words(text=str()), agent_session_id=str(session)):
             query = "observations WHERE agent_session_id = ? AND at_us = ? AND record_id = ? AND position = ?"
@@ -161,6 +161,7 @@ def reading_in(db: sqlite3.Connection, position: int, event: Event) -> RetainedR
                 if record.kind in ("prompt", "response")
                 for at_us in [tables.trusted(record.at_us, event.received_at_us)]
                 for seen in kept(Observation, query, session, at_us, record.record_id, position)
+                if seen.prompt is not None or seen.response is not None
             )
             return RetainedReading(position, observations=found) if found else None
     return None

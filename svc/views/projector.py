@@ -27,9 +27,11 @@ from svc.views.views import (
     Stepped,
     ViewsDamaged,
     ViewsWriter,
+    earlier_files,
     open_reader,
     open_writer,
     point_to,
+    remove,
     remove_others,
     taking_readings,
 )
@@ -250,11 +252,10 @@ class Projector:
         end = self._journal.head
         async with self._exclusive:
             if self.level_at - self.position > LEAP_EVENTS:
-                path = self.readers.path
-                with taking_readings(path, self._store):
-                    while self.level_at - self.position > LEAP_EVENTS:
-                        self._note(await self._leap())
-                remove_others(path.parent, path)
+                while self.level_at - self.position > LEAP_EVENTS:
+                    self._note(await self._leap())
+                for path in earlier_files(self.readers.path):
+                    remove(path)
             while self.position < end and (stepped := await self._step(self._writer)).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:
@@ -272,9 +273,13 @@ class Projector:
 
     async def _leap(self) -> int:
         """Apply so many facts that nobody may wait for them; undone at once when cancelled."""
-        writer = ViewsWriter(self._writer.db, self._store, trio.from_thread.check_cancelled)
-        heard = partial(setattr, self, "_reached")
-        return await trio.to_thread.run_sync(writer.leap, LEAP_EVENTS, heard, limiter=self._thread_limit)
+
+        def leap() -> int:
+            with taking_readings(self.readers.path, self._store):
+                writer = ViewsWriter(self._writer.db, self._store, trio.from_thread.check_cancelled)
+                return writer.leap(LEAP_EVENTS, partial(setattr, self, "_reached"))
+
+        return await trio.to_thread.run_sync(leap, limiter=self._thread_limit)
 
     def _unreadable(self, flaw: str) -> None:
         # Any reader, in any thread, reports a damaged page.

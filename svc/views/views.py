@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -173,31 +173,28 @@ def serving_file(folder: Path, store: EventStore) -> Path:
     return path
 
 
-def views_read_alike(path: Path, store: EventStore) -> sqlite3.Connection | None:
-    """The newest views of this log, of other tables or rules, whose texts were read as this program reads them."""
+def earlier_files(path: Path) -> list[Path]:
+    """Views files that were begun before this one, in this order: a later one is being built."""
     numbered = {int(match[3]): each for each in path.parent.iterdir() if (match := NAME.fullmatch(each.name))}
-    named = path.name.rpartition("-")[0]
-    for _, other in sorted(numbered.items(), reverse=True):
-        if f".{READ_BY}-r" in other.name and other.name.rpartition("-")[0] != named:
-            db = open_reader(other)
-            with suppress(sqlite3.Error):  # of what is damaged, or too old
-                if belongs_to_log(bookmark(db), store):
-                    return db
-            db.close()
-    return None
+    return [numbered[n] for n in sorted(numbered) if n < int(path.stem.rpartition("-")[2])]
 
 
 @contextmanager
 def taking_readings(path: Path, store: EventStore) -> Iterator[None]:
-    """While views are made, texts of the log are not read anew where earlier views hold their readings."""
-    kept = readings_of_log(store)
-    kept.earlier = earlier = views_read_alike(path, store)
-    try:
+    """While views are made, texts of the log are not read anew where earlier views hold their readings.
+
+    These are the newest views of this log, of other tables or rules, whose texts were read as this program reads them.
+    """
+    kept, named = readings_of_log(store), path.name.rpartition("-")[0]
+    with ExitStack() as opened:
+        opened.callback(setattr, kept, "earlier", None)
+        for other in earlier_files(path):
+            if f".{READ_BY}-r" in other.name and other.name.rpartition("-")[0] != named:
+                with suppress(sqlite3.Error):  # of what is damaged, or too old
+                    db = opened.enter_context(closing(open_reader(other)))
+                    if belongs_to_log(bookmark(db), store):
+                        kept.earlier = db
         yield
-    finally:
-        kept.earlier = None
-        if earlier is not None:
-            earlier.close()
 
 
 def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
@@ -290,7 +287,7 @@ class ViewsWriter:
     def _fetched(self, positions: Iterable[int]) -> Mapping[int, Event]:
         """Events whose words the derivation needs again; a corrupt one is missing."""
         try:
-            found = self._store.read_positions(positions, open_words=_READ, heard=_left_out)
+            found = self._store.read_positions(positions, open_words=_READ, heard=lambda _corrupt: None)
             return {fact.position: fact.event for fact in self._as_read(found.values())}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
@@ -313,15 +310,11 @@ class ViewsWriter:
         older = [fact.position for fact in found if is_older(fact.event)]
         digester_of = self._store.vault.known_digester
         # A damaged export leaves the old reading.
-        whole = self._store.read_positions(older, heard=_left_out) if older else {}
+        whole = self._store.read_positions(older, heard=lambda _corrupt: None) if older else {}
         for fact in found:
             if fact.position in whole and is_older(event := whole[fact.position].event):
                 fact = replace(fact, event=reread(event, digester_of(event.developer_id), self._give_way))
             yield fact
-
-
-def _left_out(_error: CorruptEvent) -> None:
-    """`svc verify` names it."""
 
 
 class RetainedReadings:

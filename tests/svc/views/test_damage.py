@@ -338,14 +338,9 @@ async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothin
 def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
     """Only the file that serves keeps its companions, and nothing else is touched; copies of former versions go too."""
     (tmp_path / "verify-a_b1c2d3").mkdir()
-    for name in (
-        "views-1-r1-1.db-wal",
-        "views-1-r1-1.db-shm",
-        "views-1-r1-2.db",
-        "views-1-r1-2.db-wal",
-        "events.db-wal",
-    ):
-        (tmp_path / name).touch()
+    for name in ("1.db-wal", "1.db-shm", "2.db", "2.db-wal"):
+        (tmp_path / f"views-1-r1-{name}").touch()
+    (tmp_path / "events.db-wal").touch()
     remove_others(tmp_path, tmp_path / "views-1-r1-2.db")
     assert {path.name for path in tmp_path.iterdir()} == {"views-1-r1-2.db", "views-1-r1-2.db-wal", "events.db-wal"}
 
