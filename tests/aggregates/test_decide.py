@@ -82,8 +82,9 @@ ANSWERED, UNNAMED = (PROMPT, RESPONSE), _of(RESPONSE, response_operation_id=None
 IN_FILE = _of(PROMPT, source="codex-transcript", submitted_at_us=5)
 READ_ANEW = _of(IN_FILE, prompt_id=SECOND_ID, former_prompt_id=PROMPT_ID)
 SAID_LATER = _of(RESPONSE, content=replace(RESPONSE.content, response_text="Really done."), responded_at_us=9)
-READ = _of(RECORDS, raw=None)
-GROWN = _of(READ, records=tuple(replace(each, duration_ms=77) for each in RECORDS.records))
+OF_FILE = tuple(replace(each, tool="ana@acme.example") for each in RECORDS.records)  # a secret, which is not kept
+READ = _of(RECORDS, records=OF_FILE)
+GROWN = _of(READ, records=tuple(replace(each, duration_ms=77) for each in OF_FILE))
 NOTHING: tuple[AnyCommand, ...] = ()
 TOLD: dict[str, AnyCommand] = {
     **dict(prompt=PROMPT, second=SECOND, response=RESPONSE, unnamed=UNNAMED, records=RECORDS, title=TITLE, setup=SETUP),
@@ -113,6 +114,7 @@ def test_a_command_becomes_events_once(given: str, when: str, changes: dict[str,
     """Decisions are taken each time; a batch is its session and its record ids."""
     decision = decided(given, when, changes)
     assert " ".join(type(event).__name__ for _, event in decision.events) == kinds
+    assert {event.received_at_us for _, event in decision.events} <= {NOW_US}
     assert isinstance(decision.reply, Done)
     how, _, of = answer.partition(" ")
     wanted = (IDS.get(of) or named(of)) if of else decision.reply.id
@@ -191,13 +193,8 @@ def test_an_identical_retry_fills_only_the_provenance_that_is_missing(
     streams = after(PROMPT, _of(RESPONSE, **first))
     decision = decide(_of(RESPONSE, **retry), streams, CONTEXT)
     assert decision.reply == Done(False, PROMPT_ID)
-    found = [
-        (event.cost_catalog_revision, event.cost_kind)
-        for _, event in decision.events
-        if isinstance(event, captures.ProvenanceFilled)
-    ]
-    assert found == ([] if filled is None else [filled])
-    assert len(decision.events) == len(found)
+    found = [(event.TOPIC, getattr(event, _REVISION), getattr(event, _KIND)) for _, event in decision.events]
+    assert found == ([] if filled is None else [("prompt.provenance-filled", *filled)])
     _adopt(streams, decision)
     assert decide(_of(RESPONSE, **retry), streams, CONTEXT).events == ()
 

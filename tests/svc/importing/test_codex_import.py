@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.capture.events import PromptCaptured
+from aggregates.capture.events import PromptAnswered, PromptCaptured
 from aggregates.telemetry.batches import Sender
 from aggregates.telemetry.draft import Exchange
 from projections.derive.sessions import session_turns
@@ -80,11 +80,9 @@ def test_an_older_file_has_prompts_answers_and_calls_but_no_times_and_no_tokens(
             item("message", 0, **message("assistant", "Done.")),
         )
     )
-    (exchange,) = (each for each in found if each.prompt)
-    assert exchange.prompt is not None
-    assert exchange.answer is not None
-    assert (exchange.answer.text, exchange.answer.elapsed_ms) == ("Done.", None)
-    assert 0 < exchange.prompt.at_us - TEN_O_CLOCK_US < 100
+    ((prompt, answer),) = ((each.prompt, each.answer) for each in found if each.prompt and each.answer)
+    assert (answer.text, answer.elapsed_ms) == ("Done.", None)
+    assert 0 < prompt.at_us - TEN_O_CLOCK_US < 100
     assert [(r.ok, r.duration_ms) for r in records(found, "tool")] == [(True, None)]
     assert records(found, "request") == []
 
@@ -110,9 +108,8 @@ async def test_what_a_fork_repeats_counts_for_the_original_only(
     own = turn(230, "another way", 2, spent=3)
     write(tmp_path, [meta(200, CHILD, forked_from_id=THREAD), *copy, *own], CHILD)
     await run(tmp_path, actor)
-    of_child = [record for key, record in captured(actor).items() if key.startswith(CHILD)]
-    assert [r.kind for r in of_child].count("request") == 3
-    assert [r.kind for r in of_child].count("tool") == 2
+    of_child = [record.kind for key, record in captured(actor).items() if key.startswith(CHILD)]
+    assert (of_child.count("request"), of_child.count("tool")) == (3, 2)
     texts = [e.prompt.text for e in actor.events if isinstance(e, PromptCaptured) and e.agent_session_id == CHILD]
     assert texts == ["another way"]
 
@@ -184,6 +181,15 @@ async def test_a_thread_is_one_in_however_many_files_it_stands(
     assert (await told_by(one_by_one))[::2] == (3, 6)
 
 
+async def test_a_turn_that_ends_in_another_file_has_its_answer(tmp_path: Path) -> None:
+    actor, lines = Actor(), [meta(), *turn(10)]
+    write(tmp_path, lines[:9])
+    write(tmp_path, lines[9:], f"{THREAD}_{SEGMENTS[1]}")
+    await run(tmp_path, actor)
+    answers = [each.response for each in actor.events if isinstance(each, PromptAnswered)]
+    assert [each.text for each in answers if each] == ["Fixed 1."]
+
+
 async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> None:
     """It named lines by their numbers, and lost those of a second file that had a number twice."""
     file, actor = write(tmp_path, [meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)]), Actor()
@@ -197,11 +203,8 @@ async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> N
 
 def as_of_old(exchange: Exchange) -> Exchange:
     prompt = exchange.prompt and replace(exchange.prompt, line_id=exchange.prompt.former_id, former_id=None)
-    records = [(each, each.record) for each in exchange.drafts]
-    drafts = [
-        replace(each, record=replace(it, record_id=it.former_id or it.record_id, former_id=None))
-        for each, it in records
-    ]
+    named = [(each, each.record.former_id or each.record.record_id) for each in exchange.drafts]
+    drafts = [replace(each, record=replace(each.record, record_id=old, former_id=None)) for each, old in named]
     return replace(exchange, prompt=prompt, drafts=tuple(drafts))
 
 
