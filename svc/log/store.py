@@ -245,12 +245,18 @@ class EventStore:
         return found
 
     def read_topics(
-        self, topics: Iterable[str], after: int = 0, limit_events: int | None = None, *, open_words: OpenWords = True
+        self,
+        topics: Iterable[str],
+        after: int = 0,
+        limit_events: int | None = None,
+        *,
+        open_words: OpenWords = True,
+        heard: Heard = None,
     ) -> list[RecordedEvent]:
         """The next events of these topics after a position; all of them only where they are few."""
         named = sorted(set(topics))
         where = f"{{by_topic}} WHERE topic IN ({_marks(named)}) AND {{position}} > %s ORDER BY {{position}} LIMIT %s"
-        return self._decoded(self._select(where, [*named, after, limit_events or EVENTS_END]), open_words)
+        return self._decoded(self._select(where, [*named, after, limit_events or EVENTS_END]), open_words, heard)
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""

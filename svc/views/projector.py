@@ -148,7 +148,7 @@ class Projector:
         self._wanted = trio.Event()
         self._advanced = trio.Event()
         self._exclusive = trio.Lock()
-        self._writer = self._write(path)
+        self._writer = ViewsWriter(open_writer(path), store, self._pace)
         self._token: trio.lowlevel.TrioToken | None = None
         self.readers = ReadPool(path, self._unreadable)
         try:
@@ -225,7 +225,7 @@ class Projector:
     async def exchange(self, path: Path) -> None:
         """Bring another views file up to the log and serve from it; where that fails, the old one goes on serving."""
         async with self._exclusive:
-            writer = self._write(path)
+            writer = ViewsWriter(open_writer(path), self._store, self._pace)
             try:
                 position = -1
                 while position < (reached := (await self._step(writer)).position):
@@ -264,9 +264,6 @@ class Projector:
             self._wanted = trio.Event()
             with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
                 await self._wanted.wait()
-
-    def _write(self, path: Path) -> ViewsWriter:
-        return ViewsWriter(open_writer(path), self._store, self._pace)
 
     async def _step(self, writer: ViewsWriter) -> Stepped:
         return await trio.to_thread.run_sync(writer.step, PROJECT_EVENTS_MAX, limiter=self._thread_limit)

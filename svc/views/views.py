@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 from weakref import WeakKeyDictionary, proxy
 
@@ -22,7 +22,7 @@ import structlog
 from msgspec.structs import replace
 
 from aggregates.capture.events import DECODER_VERSION, PromptAnswered, PromptCaptured, RecordsCaptured, is_older
-from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope, Unavailable
+from aggregates.event import DeveloperEvent, Event, RecordedEvent, Scope, Unavailable, Words
 from aggregates.reading.readings import READING_VERSION
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from aggregates.telemetry.envelope import without_rest
@@ -334,14 +334,12 @@ class RetainedReadings:
         match fact.event:
             case PromptCaptured(prompt=words):
                 name = "prompt"
-            case PromptAnswered(response=words):
+            case PromptAnswered(response=Words() as words):
                 name = "response"
             case RecordsCaptured(words=words):
                 name = "words"
             case _:
                 return fact
-        if words is None:
-            return fact
         if words.text is None:
             standing = self.standing(fact.event.scope, fact.position)
         else:
@@ -360,17 +358,17 @@ class RetainedReadings:
         return next((chunk[position] for chunk in chunks if position in chunk), None)
 
     def _read_chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
-        event = self._store.read_positions([sealed_at])[sealed_at].event
-        assert isinstance(event, ReadingsRetained)
-        return {row.position: row for row in retained_readings(event)}
+        # A corrupt one is passed over at its own place in the log: what it told is lost, and no more.
+        found = [each.event for each in self._store.read_positions([sealed_at], heard=lambda _corrupt: None).values()]
+        return {row.position: row for event in found for row in retained_readings(cast(ReadingsRetained, event))}
 
     def _read_more(self) -> bool:
         """Take in what was retained since; whether there was anything."""
         began_at = self._read_up_to
-        while sealed := self._store.read_topics([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
+        topics, left_out = [ReadingsRetained.TOPIC], lambda _corrupt: None
+        while sealed := self._store.read_topics(topics, self._read_up_to, RECALL_EVENTS, heard=left_out):
             for recorded in sealed:
-                event = recorded.event
-                if isinstance(event, ReadingsRetained):
+                if isinstance(event := recorded.event, ReadingsRetained):
                     for place in range(event.first // PLACES, event.last // PLACES + 1):
                         self._facts[event.scope, place].append(recorded.position)
             self._read_up_to = sealed[-1].position

@@ -32,8 +32,7 @@ SECONDS = 60
 
 
 async def forget(house: Household, scope: Scope) -> None:
-    order = ForgetOrdered(organization_id=scope.organization_id, developer_id=scope.developer_id)
-    await house.service.send(order)
+    await house.service.send(ForgetOrdered(organization_id=scope.organization_id, developer_id=scope.developer_id))
     with trio.fail_after(SECONDS):
         while open_orders(house.service.store):
             await house.service.journal.wait_beyond(house.service.journal.head)
@@ -74,8 +73,7 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(worked: Worked, tmp_
         told = ChangeDeveloper(developer_id=mine, email="me@example.com", report_notices=("email",))
         await house.service.administer(told)
         await forget(house, house.owner)
-        keys = directory.all(Key)
-        assert {key.revoked for key in keys if key.developer_id == mine} == {True}
+        assert {key.revoked for key in directory.all(Key) if key.developer_id == mine} == {True}
         assert {each.active for each in directory.all(Membership) if each.developer_id == mine} == {False}
         found = [each for each in directory.all(Developer) if each.developer_id == mine]
         assert [(each.display_name, each.email, each.report_notices) for each in found] == [("Forgotten", None, ())]
@@ -88,6 +86,16 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(worked: Worked, tmp_
         await forget(house, house.owner)
         before = house.tables()
     assert rebuilt(tmp_path / "var", tmp_path / "again.db") == before
+
+
+async def test_damaged_readings_of_one_take_nothing_of_others_with_them(worked: Worked, tmp_path: Path) -> None:
+    async with household(worked.var) as house:
+        await forget(house, house.owner)
+    with closing(sqlite3.connect(worked.var / "events.db")) as db, db:
+        db.execute("UPDATE stored_events SET state = x'00' WHERE topic = 'standing.sealed'")
+    rebuilt(worked.var, tmp_path / "again.db")
+    with closing(sqlite3.connect(tmp_path / "again.db")) as db:
+        assert (str(worked.other.developer_id),) in db.execute("SELECT developer_id FROM sub_sessions").fetchall()
 
 
 class Folder:
