@@ -96,8 +96,8 @@ def pieces_of(raw: bytes) -> list[dict[str, Any] | str]:
     for start in islice(_START.finditer(text, end), _STARTS_MAX):
         if start.start() >= end:
             found, after = _whole(text, start.start())
-            # What stands within a torn object has more of that behind it.
-            if found and text[after : after + 1] in ("", "{"):
+            # What stands within a torn object has more of that behind it, or it is still to be written.
+            if found and text[after : after + 1] in ("{", "{" if is_last(raw) else ""):
                 pieces += [text[end : start.start()], *found]
                 end = after
     return pieces if end == len(text) else [*pieces, text[end:]]

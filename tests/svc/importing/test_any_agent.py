@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
@@ -131,6 +131,7 @@ async def test_a_turn_that_still_runs_is_left_for_the_next_run(
 @FILES
 @settings(max_examples=20)
 @given(part=st.floats(0, 1))
+@example(part=0.1066)  # a line of Codex's without its last brace
 def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     tmp_path_factory: pytest.TempPathFactory, name: str, part: float
 ) -> None:

@@ -186,8 +186,7 @@ async def test_a_turn_that_ends_in_another_file_has_its_answer(tmp_path: Path) -
     write(tmp_path, lines[:9])
     write(tmp_path, lines[9:], f"{THREAD}_{SEGMENTS[1]}")
     await run(tmp_path, actor)
-    answers = [each.response for each in actor.events if isinstance(each, PromptAnswered)]
-    assert [each.text for each in answers if each] == ["Fixed 1."]
+    assert [e.response and e.response.text for e in actor.events if isinstance(e, PromptAnswered)] == ["Fixed 1."]
 
 
 async def test_what_an_older_reader_took_is_not_taken_again(tmp_path: Path) -> None:
