@@ -98,7 +98,16 @@ def _health(house: House, server: Server, status: int) -> None:
 
 
 def _until(server: Server, holds: Callable[[], bool]) -> bool:
-    return until(lambda: server.process.poll() is not None or holds(), REFUSED_SECONDS) and holds()
+    """Whether it held once: on a full disk what is small is stored, so another look may see otherwise."""
+    held = False
+
+    def seen() -> bool:
+        nonlocal held
+        held = holds()
+        return held or server.process.poll() is not None
+
+    until(seen, REFUSED_SECONDS)
+    return held
 
 
 @contextmanager
