@@ -91,7 +91,10 @@ class Access:
     def asked(self, method: str, path: str, body: object = None, **query: object) -> Answer:
         """What a route answers, whatever its status; a body is sent as JSON. Raises `NotReached`."""
         address = f"http://localhost{path}?{urlencode(query)}" if query else f"http://localhost{path}"
-        content = None if body is None else msgspec.json.encode(body)
+        try:
+            content = None if body is None else msgspec.json.encode(body)
+        except UnicodeEncodeError as error:
+            raise NotReached("what was typed is not in UTF-8: type it again") from error
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         try:
             return self._send(method, address, REMOTE_TIMEOUT_SECONDS, headers=headers, content=content)

@@ -98,6 +98,13 @@ def test_a_browser_stands_no_longer_once(ending: list[acts.PeopleAct]) -> None:
     assert entry.signed_in(directory, BROWSER, NOW_US) is None
 
 
+def test_a_browser_that_a_link_opened_stands_no_longer_once_its_member_left_and_came_back() -> None:
+    directory = company()
+    for act in (OPEN, LEAVES, BACK):
+        carry_out(directory, act)
+    assert entry.signed_in(directory, BROWSER, NOW_US) is None
+
+
 def test_an_idle_browser_is_signed_out_and_one_that_was_seen_stays() -> None:
     last_us, directory = NOW_US + entry.SIGN_IN_IDLE_DAYS * US_PER_DAY, opened()
     assert entry.signed_in(directory, BROWSER, last_us) is not None

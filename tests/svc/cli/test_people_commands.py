@@ -141,6 +141,7 @@ REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
     (("key", "revoke", "00000000-0000-4000-8000-000000000000"), "no key"),
     (("org", "set", "Other", "--name", "x"), "svc org list"),
     (("org", "create", " "), "name"),
+    (("org", "create", "a\udcff"), "UTF-8"),  # as the system hands over a byte that is none
     (("member", "add", "Kim"), "already"),
     (("team", "add", "Core", "Kim"), "team"),
     (("team", "remove", "Core", "Kim"), "team"),
