@@ -78,16 +78,13 @@ def context_names(prompt: PromptReading, before: Before | None) -> tuple[str, ..
 # Why a prompt earned or missed each boolean: made from the text itself, only where somebody asks.
 
 
-_ANY = re.compile("")
-
-
 class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earned: str
     missed: str
     how: str
     next: str  # the same for one who is to begin with it, as the end of a sentence
     rewrite: str  # how it is earned with a prompt's own sentence, `said`
-    shown_by: re.Pattern[str] = _ANY  # what words that are quoted for it have to hold
+    shown_by: re.Pattern[str] = re.compile("")  # what words that are quoted for it have to hold
     may_show: re.Pattern[str] | None = None
     """So much as one of these, wherever it stands, may show it where it is judged as missed."""
 

@@ -90,14 +90,13 @@ class Access:
 
     def asked(self, method: str, path: str, body: object = None, **query: object) -> Answer:
         """What a route answers, whatever its status; a body is sent as JSON. Raises `NotReached`."""
-        address = f"http://localhost{path}?{urlencode(query)}" if query else f"http://localhost{path}"
-        try:
-            content = None if body is None else msgspec.json.encode(body)
-        except UnicodeEncodeError as error:
-            raise NotReached("what was typed is not in UTF-8: type it again") from error
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         try:
+            address = f"http://localhost{path}?{urlencode(query)}" if query else f"http://localhost{path}"
+            content = None if body is None else msgspec.json.encode(body)
             return self._send(method, address, REMOTE_TIMEOUT_SECONDS, headers=headers, content=content)
+        except UnicodeEncodeError as error:
+            raise NotReached("what was typed is not in UTF-8: type it again") from error
         except OSError as error:
             raise NotReached(f"the running server does not answer: {error}") from error
 
@@ -149,7 +148,7 @@ class Access:
 
     def id_of(self, kind: str, named: str | None) -> str | None:
         """The id of the one that was named; None where none was. Raises `NotFound`."""
-        return None if named is None else (self.find(kind, named))["id"]
+        return None if named is None else self.find(kind, named)["id"]
 
     def organizations(self, named: str | None) -> list[str]:
         """The one that was named, or every one. Raises `NotFound`."""

@@ -59,7 +59,7 @@ def _row(family: Family, example: str, kind: str, about: str, *params: click.Par
         known = {each: given.pop(each) for each in named}
         if not begins:
             return access.listed(kind, **{f"{each}_id": access.id_of(each, known[each]) for each in named})
-        ids = {f"{each}_id": (access.find(each, known[each]))["id"] for each in named}
+        ids = {f"{each}_id": access.find(each, known[each])["id"] for each in named}
         return access.create(kind, **ids, **given)
 
 
@@ -166,7 +166,7 @@ def remove_member(access: Access, developer: str, organization: str | None) -> s
     """End the membership of WHO, given by name or id. Their keys open nothing any more; what they did stays."""
     found = access.member(developer, organization)
     access.end("membership", found)
-    return f"{(access.names())[found['developer_id']]} is no longer a member"
+    return f"{access.names()[found['developer_id']]} is no longer a member"
 
 
 @team.command("end", params=[TEAM], example="svc team end Core")

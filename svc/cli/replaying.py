@@ -155,7 +155,7 @@ def backfill(access: Access, since: str, until: str, organization: str | None, d
     """
     body = {"from": since, "to": until}
     if developer is not None:
-        body["developer_id"] = (access.find("developer", developer))["id"]
+        body["developer_id"] = access.find("developer", developer)["id"]
     wanted = access.organizations(organization)
     begun = [access.ask("POST", BACKFILLS, body | {"organization_id": each}) for each in wanted]
     ids = {each["backfill_id"] for each in begun}

@@ -287,7 +287,7 @@ class ViewsWriter:
     def _fetched(self, positions: Iterable[int]) -> Mapping[int, Event]:
         """Events whose words the derivation needs again; a corrupt one is missing."""
         try:
-            found = self._store.read_positions(positions, open_words=_READ, heard=lambda _corrupt: None)
+            found = self._store.read_positions(positions, open_words=_READ, heard=_left_out)
             return {fact.position: fact.event for fact in self._as_read(found.values())}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
@@ -310,11 +310,15 @@ class ViewsWriter:
         older = [fact.position for fact in found if is_older(fact.event)]
         digester_of = self._store.vault.known_digester
         # A damaged export leaves the old reading.
-        whole = self._store.read_positions(older, heard=lambda _corrupt: None) if older else {}
+        whole = self._store.read_positions(older, heard=_left_out) if older else {}
         for fact in found:
             if fact.position in whole and is_older(event := whole[fact.position].event):
                 fact = replace(fact, event=reread(event, digester_of(event.developer_id), self._give_way))
             yield fact
+
+
+def _left_out(_corrupt: CorruptEvent) -> None:
+    """It is named where it is passed over, and by `svc verify`."""
 
 
 class RetainedReadings:
@@ -359,14 +363,14 @@ class RetainedReadings:
 
     def _read_chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
         # A corrupt one is passed over at its own place in the log: what it told is lost, and no more.
-        found = [each.event for each in self._store.read_positions([sealed_at], heard=lambda _corrupt: None).values()]
+        found = [each.event for each in self._store.read_positions([sealed_at], heard=_left_out).values()]
         return {row.position: row for event in found for row in retained_readings(cast(ReadingsRetained, event))}
 
     def _read_more(self) -> bool:
         """Take in what was retained since; whether there was anything."""
         began_at = self._read_up_to
-        topics, left_out = [ReadingsRetained.TOPIC], lambda _corrupt: None
-        while sealed := self._store.read_topics(topics, self._read_up_to, RECALL_EVENTS, heard=left_out):
+        topics = [ReadingsRetained.TOPIC]
+        while sealed := self._store.read_topics(topics, self._read_up_to, RECALL_EVENTS, heard=_left_out):
             for recorded in sealed:
                 if isinstance(event := recorded.event, ReadingsRetained):
                     for place in range(event.first // PLACES, event.last // PLACES + 1):
