@@ -39,10 +39,8 @@ ROOM_BYTES_MIN = 2 * 2**30
 
 
 def _in_memory() -> bool:
-    """Whether what tests write may lie there: each fsync of a disk is waited for, thousands of times.
-
-    A process that is killed loses nothing there either; what a power cut takes, tests/faults asks of each write.
-    """
+    """Whether what tests write may lie there: each fsync of a disk is waited for, thousands of times. A process that is
+    killed loses nothing there either; what a power cut takes, tests/faults asks of each write."""
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
         return False
     found = os.statvfs(MEMORY)

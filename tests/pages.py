@@ -1,8 +1,4 @@
-"""`python -m tests.pages`: write docs/generated/, the tables that the program itself knows; tests hold them level.
-
-`tests/svc/test_pages.py` holds the quick ones, `tests/svc_http/test_isolation.py` the doors, and
-`tests/svc_http/routes/test_explain.py` the explanations.
-"""
+"""`python -m tests.pages`: write docs/generated/, the tables that the program itself knows; tests hold them level."""
 
 import ast
 import importlib

@@ -1,7 +1,5 @@
-"""A newcomer's first hour in a minute: demo, serve, connect, hook, import, scores, backup, restore, stop.
-
-python -m tests.smoke COMMAND…    (the source tree or the binary, in a temporary folder)
-"""
+"""A newcomer's first hour in a minute: demo, serve, connect, hook, import, scores, backup, restore, stop. python -m
+tests.smoke COMMAND… (the source tree or the binary, in a temporary folder)"""
 
 import json
 import os

@@ -1,8 +1,5 @@
-"""The agents' own programs as a person runs them: at home in a temporary folder, with no way out but loopback.
-
-Nothing is installed here: `SVC_AGENTS_BIN` names the folder where `claude`, `codex`, `gemini`, `copilot` and
-`opencode` lie.
-"""
+"""The agents' own programs as a person runs them: at home in a temporary folder, with no way out but loopback. Nothing
+is installed here: `SVC_AGENTS_BIN` names the folder where `claude`, `codex`, `gemini`, `copilot` and `opencode` lie."""
 
 import os
 import shutil

@@ -1,8 +1,5 @@
-"""A model on loopback that plays a script, in the four languages that agents speak, and keeps account of what it said.
-
-It looks at the person's last words: `run the check` makes it call the shell, `delegate` start a sub-agent, `hold` keep
-its answer back until it is let go, `throttle` refuse the first time. Whatever else is asked is answered in a sentence.
-"""
+"""A model on loopback that plays a script, in the four languages that agents speak, by the person's last words: `run
+the check`, `delegate`, `hold` (keeps its answer back until it is let go), `throttle` (refuses the first time)."""
 
 import json
 import re

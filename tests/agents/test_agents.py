@@ -1,7 +1,5 @@
 """Real agents, a model of our own: what svc shows is what was said, by whichever road, and nothing is left behind.
-
-`make agents` runs it. Each story is told once for an agent; the tests look at it afterwards.
-"""
+`make agents` runs it. Each story is told once for an agent; the tests look at it afterwards."""
 
 import json
 import os

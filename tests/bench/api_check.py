@@ -1,9 +1,5 @@
-"""`make api-check`: schemathesis, with all its checks, against servers with the demo's data.
-
-It runs three times, each on its own copy of the folder: as a developer on both listeners, as a developer on the API
-alone, and as an administrator, who may end memberships and keys. `schemathesis.toml` names the refusals that are no
-fault. A 500 always is a fault; the server's log says why.
-"""
+"""`make api-check`: schemathesis against servers with the demo's data, as a developer on both listeners, on the API
+alone, and as an administrator. `schemathesis.toml` names refusals that are no fault; a 500 always is."""
 
 import shutil
 import subprocess

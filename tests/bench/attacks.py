@@ -1,10 +1,5 @@
-"""What one key can do to the others: requests drawn from the shapes that once stopped the server, and floods.
-
-`python -m tests.bench.attacks --each 11 --seed 1` sends so many of every kind at a fresh server without budgets. A
-second developer asks for `/health` and captures meanwhile, from a process of its own; the server's memory is watched,
-and in the end it is stopped amid the same requests. It ends with 1 where a bound is broken. The slowest read of the
-second developer's own writes is told as well.
-"""
+"""What one key can do to the others: so many requests of every kind at a fresh server without budgets, while a second
+developer captures and the server's memory is watched. It ends with 1 where a bound is broken."""
 
 import gzip
 import json

@@ -1,9 +1,5 @@
-"""Write a long history into a log without a server: the mix of real sessions, through the real decoding and deciding.
-
-A turn is seven events: a prompt, its answer and the answer's name by plugin, and four exports of some five log records,
-as Claude Code sends them. A session is twelve turns and claims its name once. The last turn ends at the given time;
-turns are three minutes apart.
-"""
+"""Write a long history into a log without a server. A turn is seven events: a prompt, its answer and the answer's name
+by plugin, and four exports of some five log records. A session is twelve turns, three minutes apart."""
 
 from collections.abc import Iterator
 from contextlib import closing

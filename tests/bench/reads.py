@@ -1,13 +1,8 @@
 """Reads and pages over a short and a long history: the time of each, the server's start, and its memory.
 
-    python -m tests.bench.reads --events 10000 --events 1000000 --folder DIR
-
-The first baseline of a read is the same read over the shorter history in the same run. Its windows hold less: 10,000
-events are three days of ten developers, a tenth of a month of the long history. So the second baseline is a short
-history of one developer, whose three days hold as many prompts as a month of the long one. A read that is slower than
-that grows with the length of the history. Histories are asked in turn, a few times each, so that a slow moment of the
-machine slows all. They stay in the folder, so an interrupted run goes on. A million events take some ten minutes to
-write and to project.
+The first baseline of a read is the same read over the shorter history in the same run. Its windows hold less, so the
+second is a short history of one developer, whose three days hold as many prompts as a month of the long one. A read
+that is slower than that grows with the length of the history. Histories stay in the folder: an interrupted run goes on.
 """
 
 import shutil

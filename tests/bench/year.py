@@ -1,7 +1,5 @@
-"""A year of one person's Claude Code sessions, and how fast `svc import` takes it into a running server.
-
-A prompt leads to four tool calls whose results are long, and stand in their line twice, as the agent writes them.
-"""
+"""A year of one person's Claude Code sessions, and how fast `svc import` takes it into a running server. A prompt leads
+to four tool calls whose results are long, and stand in their line twice, as the agent writes them."""
 
 import random
 import time

@@ -1,8 +1,5 @@
-"""Copy a log into PostgreSQL, or back: `python -m tests.cluster.copying SOURCE TARGET --master-key-file FILE`.
-
-Every event keeps its position, its id and its bytes; data keys go along, and are wrapped or unwrapped on the way. The
-tables are built anew from the copy. What is copied is compared by a digest of both. A copy that was broken off goes on.
-"""
+"""Copy a log into PostgreSQL, or back: `python -m tests.cluster.copying SOURCE TARGET --master-key-file FILE`. Events
+keep position, id and bytes; data keys go along. A digest compares both. A copy that was broken off goes on."""
 
 import hashlib
 from collections.abc import Callable, Iterator

@@ -62,10 +62,8 @@ def _backup(house: House, chance: random.Random) -> int:
 
 
 def _restored(house: House, target: Path, before: float, chance: random.Random | None = None) -> int:
-    """Restore a backup into a new folder, killed on the way where a chance is given; how often it was.
-
-    `before`: when the backup was begun; it holds all that was acknowledged by then.
-    """
+    """Restore a backup into a new folder, killed on the way where a chance is given; how often it was. `before`: when
+    the backup was begun; it holds all that was acknowledged by then."""
     copy = house.var.with_name("restored")
     shutil.rmtree(copy, ignore_errors=True)
     killed = 0

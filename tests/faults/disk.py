@@ -1,9 +1,5 @@
-"""A disk that loses unsynced writes: the images that a power cut may leave of a folder.
-
-An unsynced write may be there or not, sector by sector, in any order. A write with a finished sync is there. A change
-of a name (made, moved, deleted) is certain after a sync of its folder; before that, a first part of such changes is
-there, in their order, as a journal of a file system keeps it.
-"""
+"""A disk that loses unsynced writes, sector by sector, in any order. A change of a name is certain after a sync of its
+folder; before that, a first part of such changes is there, in their order."""
 
 import os
 import random

@@ -1,8 +1,5 @@
-"""A mixed load over a few connections that goes on while the server fails, as agents do, and what it must leave behind.
-
-A request without an acknowledgement is sent again later, unchanged, or never: both happen. What was acknowledged is
-compared with the log file itself, without asking the server.
-"""
+"""A mixed load over a few connections that goes on while the server fails, as agents do: what is not acknowledged is
+sent again later, or never. What was acknowledged is compared with the log file itself."""
 
 import hashlib
 import json

@@ -1,8 +1,5 @@
-"""Cut the power: start the server on a disk without the unsynced writes.
-
-A server is traced while it takes a load, is killed, starts again and exchanges its views. From the trace the files are
-built as the disk may have held them at some moment. What was acknowledged before that moment must be there.
-"""
+"""Cut the power: a server is traced while it takes a load. From the trace the files are built as the disk may have held
+them at some moment. What was acknowledged before that moment must be there."""
 
 import random
 import shutil
@@ -47,10 +44,8 @@ def _one(house: House, chance: random.Random) -> None:
 
 
 def _lives(house: House, trace: Path, beside: Path, chance: random.Random) -> None:
-    """Two lives of a server under strace, and an exchange of its views in the second.
-
-    The command beside it is traced, too: it opens the log, and that writes a page.
-    """
+    """Two lives of a server under strace, and an exchange of its views in the second. The command beside it is traced,
+    too: it opens the log, and that writes a page."""
     for exchanged in (False, True):
         server = house.serve(around=strace(trace))
         house.load.resume(server)

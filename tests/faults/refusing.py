@@ -1,8 +1,5 @@
-"""A store that cannot be written for a while, and views that are damaged.
-
-A full disk, a read-only disk, failing syncs: captures answer 503, the health checks say so, and reads answer or are
-503. When the disk works again, everything goes on without a restart. Damaged views are built again.
-"""
+"""A store that cannot be written for a while, and views that are damaged: captures answer 503, and reads answer or are
+503. When the disk works again, everything goes on without a restart."""
 
 import os
 import random

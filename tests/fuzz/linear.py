@@ -1,8 +1,5 @@
-"""Searches for texts that cost more than linear time: in every pattern, parser and fold over what users send.
-
-A text is prefix + unit * n + suffix, drawn from the letters of what is searched. Its cost is measured at one length and
-at four times that length: a linear target takes four times as long, a quadratic one sixteen times.
-"""
+"""Searches for texts that cost more than linear time, in all that reads what users send. A text is prefix + unit * n +
+suffix; its cost is measured at one length and at four times that: a linear target takes four times as long."""
 
 import signal
 import sys

@@ -1,7 +1,5 @@
-"""Everything that reads users' text, as targets of `linear`: each pattern of the program, and the functions around.
-
-Of the folds over what one developer sent each letter of a text is one thing that happened.
-"""
+"""Everything that reads users' text, as targets of `linear`: each pattern of the program, and the functions around. Of
+the folds over what one developer sent each letter of a text is one thing that happened."""
 
 import ast
 import importlib

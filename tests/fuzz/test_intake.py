@@ -1,7 +1,5 @@
 """Intake, and the command line's batches, are taken or refused as documented; what was taken can be replayed and read.
-
-`make fuzz` tries many times as much; docs/security.md.
-"""
+`make fuzz` tries many times as much; docs/security.md."""
 
 import json
 from collections.abc import Iterator

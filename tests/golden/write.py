@@ -1,9 +1,5 @@
-"""`python -m tests.golden.write`: renew what is expected of the golden folder, for a change that an issue asks for.
-
-The folder itself stays as it was written: five weeks of an invented company, sent over HTTP to the program of 102b59e,
-and another day, sent to that of 397a4f18, which then copied the log into PostgreSQL (`shared.sql.xz`, by pg_dump).
-List every difference of `expected.json` in CHANGELOG.md.
-"""
+"""`python -m tests.golden.write`: renew what is expected of the golden folder, which stays as it was written by the
+programs of 102b59e and of 397a4f18, which then copied it into PostgreSQL. List every difference in CHANGELOG.md."""
 
 import tempfile
 from pathlib import Path

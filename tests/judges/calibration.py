@@ -1,7 +1,5 @@
-"""Calibrate the rubric judge on developers whom it has not seen, and find between which chances it is silent.
-
-A judge is trained for each part of the developers without that part; what it says of that part is what is looked at.
-"""
+"""Calibrate the rubric judge on developers whom it has not seen, and find between which chances it is silent. A judge
+is trained for each part of the developers without that part; what it says of that part is what is looked at."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -105,10 +103,8 @@ def _softened(unseen: Sequence[Unseen]) -> float:
 
 
 def _platt(unseen: Sequence[Unseen], name: BooleanName) -> tuple[float, float]:
-    """Factor and addend of a logistic regression on one logit, held near (1, 0) by a weak prior.
-
-    Over prompts where the boolean applies to what is said and the experts gave a value.
-    """
+    """Factor and addend of a logistic regression on one logit, held near (1, 0) by a weak prior. Over prompts where the
+    boolean applies to what is said and the experts gave a value."""
     asked = [each for each in unseen if name in each.logits and name in each.truths]
     rows = np.array([(each.logits[name] / 1000, 1.0) for each in asked], dtype=np.float64).reshape(-1, 2)
     truths = np.array([each.truths[name] for each in asked], dtype=np.float64)

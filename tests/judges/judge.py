@@ -1,9 +1,5 @@
-"""The embedded judges, offline: `python -m tests.judges.judge prompts|sessions FILE --json`.
-
-A session's tools are names, with a path or a command where one was seen, and `[FAILED]` where the call failed; a shell
-call without its command counts as mutating and is no check. Items hold no end of a session: where prompts follow a
-`/exit`, it went on, and the boundary judge says whether with another goal.
-"""
+"""The embedded judges, offline: `python -m tests.judges.judge prompts|sessions FILE --json`. A session's tools are
+names, with a path or a command where one was seen, and `[FAILED]` where the call failed."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,10 +41,8 @@ Item = Mapping[str, Any]  # A prompt, a session or a turn as a file of items hol
     "--json", is_flag=True, default=True, expose_value=False, help="One JSON line an item; the only form there is."
 )
 def judge(kind: str, file: Path) -> None:
-    """Judge a file of items, and answer in the shape of labels.
-
-    Prompts have id, earlier_turns and prompt; sessions have session and turns, and are answered by their goal arcs.
-    """
+    """Judge a file of items, and answer in the shape of labels. Prompts have id, earlier_turns and prompt; sessions
+    have session and turns, and are answered by their goal arcs."""
     judged = judge_prompt_item if kind == "prompts" else judge_session_item
     try:
         for item in read_lines(file):

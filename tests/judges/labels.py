@@ -1,10 +1,6 @@
-"""Data to train and measure the judges: labelled, marked and written prompts and sessions.
-
-Experts labelled `labels/prompts*.jsonl` and `labels/sessions*.jsonl` of the data folder. Readers who knew the first of
-these marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests and hold no text.
-`prompts/` and `sessions/` were written for training. Only labels are used to measure, and only on developers whom a
-judge has not seen: `FOLDS` parts of developers, and the `LOCK_BOX`, which no training and no choice may look at.
-"""
+"""Data to train and measure the judges. Experts labelled `labels/*.jsonl` of the data folder; readers marked more of
+it, by digests: `prompt_marks.txt`, `session_marks.txt`. `prompts/` and `sessions/` were written for training. Only
+labels measure, and only on developers whom a judge has not seen: `FOLDS`, and the `LOCK_BOX` that nothing looks at."""
 
 from collections.abc import Mapping
 from hashlib import blake2b, sha256
@@ -145,12 +141,9 @@ class Example(NamedTuple):
 
 
 def examples() -> list[Example]:
-    """All of them, a file of `prompts/` for each intent.
-
-    A line is the letters of the booleans that are true, `|`, and the prompt, with `\\n` for a new line: g
-    goal_explicit, s scope_bounded, r references_concrete, c context_sufficient, v verification_requested, k
-    root_cause_oriented, p plan_first. A `+` before the letters marks a prompt that follows an answer.
-    """
+    """All of them, a file of `prompts/` for each intent. A line is the letters of the booleans that are true, `|`, and
+    the prompt, with `\\n` for a new line: g goal_explicit, s scope_bounded, r references_concrete, c
+    context_sufficient, v verification_requested, k root_cause_oriented, p plan_first. `+`: it follows an answer."""
     found = []
     for intent in INTENTS:
         for line in (_FOLDER / "prompts" / f"{intent}.txt").read_text(encoding="utf-8").splitlines():

@@ -1,8 +1,5 @@
-"""Logistic and softmax regression with an L2 penalty over rows of binary features.
-
-L-BFGS, without randomness. Sums run over the present features in a fixed order, not in a BLAS library, so threads and
-kernels do not change them.
-"""
+"""Logistic and softmax regression with an L2 penalty over rows of binary features. L-BFGS, without randomness. Sums run
+over the present features in a fixed order, not in a BLAS library, so threads and kernels do not change them."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +21,8 @@ _Places = NDArray[np.intp]
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """One weight per class and feature, and a bias per class, in logits.
-
-    Of two classes only the lead of the first over the second is kept, as if the second were always 0.
-    """
+    """One weight per class and feature, and a bias per class, in logits. Of two classes only the lead of the first over
+    the second is kept, as if the second were always 0."""
 
     bias: tuple[float, ...]
     weights: Mapping[int, tuple[float, ...]]
@@ -48,11 +43,8 @@ def fit(
     seen_min: int = SEEN_MIN,
     flat: float = FLAT,
 ) -> Fit:
-    """The weights of least loss. `shares` say how much each row counts; `penalty` is the L2 factor per item.
-
-    That of a feature is multiplied by (the rows that show it / `USUAL`) to the power of `by_count`: with 0 all weights
-    cost alike, with 1 a rare word may weigh as much as it is sure, and a common one must earn it.
-    """
+    """The weights of least loss. `shares` say how much each row counts; `penalty` is the L2 factor per item, multiplied
+    by (the rows that show a feature / `USUAL`) to the power of `by_count`: with 0 all weights cost alike."""
     counts = Counter(number for row in rows for number in row)
     columns = sorted(number for number, count in counts.items() if count >= seen_min)
     place = {number: index for index, number in enumerate(columns, 1)}

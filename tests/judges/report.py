@@ -1,11 +1,8 @@
-"""Measure the judges on labelled data (scoring.md, section 9).
+"""Measure the judges on labelled data (scoring.md, section 9): `python -m tests.judges.report DATA_DIR [--json]`.
 
-    python -m tests.judges.report DATA_DIR [--json] [--locked] [--parts 10]
-
-DATA_DIR holds `labels/`. Rubric and boundary judge are trained for each of ten parts of the developers without that
-part, and judge it; `--parts` measures on the first so many of them, in that share of the time; `--locked` judges the
-lock box by the shipped weights. The outcome judge has rules written by hand with these sessions known, so its figures
-are not cross-validated.
+Rubric and boundary judge are trained for each of ten parts of the developers without that part, and judge it; `--parts`
+measures on the first so many of them; `--locked` judges the lock box by the shipped weights. The outcome judge has
+rules written by hand with these sessions known.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,9 +79,7 @@ def prompt_pairs(data_dir: Path, *, locked: bool = False, parts: int = FOLDS) ->
 
 def models_by_fold(items: Sequence[TrainingItem], parts: int = FOLDS) -> list[RubricModel]:
     """For each of the first parts of the developers a model whose weights, scales and bounds know nothing of that part.
-
-    Which sides of a boolean are said at all is settled by all parts together.
-    """
+    Which sides of a boolean are said at all is settled by all parts together."""
     weights = [trained_without(items, fold) for fold in range(parts)]
     weighed = [unseen(items, fold, weights[fold]) for fold in range(parts)]
     whole = calibration([each for fold in weighed for each in fold])

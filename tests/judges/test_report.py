@@ -172,10 +172,8 @@ def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) 
 
 @pytest.mark.real_data
 def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shipped weights on some parts of the developers: what a reading misses sinks a figure.
-
-    They have seen these labels; what a model does that has not is measured by `make judge-report`, in minutes.
-    """
+    """The shipped weights on some parts of the developers: what a reading misses sinks a figure. They have seen these
+    labels; what a model does that has not is measured by `make judge-report`, in minutes."""
     # Most turns stand in more than one item, as those before a prompt do.
     for read in (read_prompt, read_response):
         monkeypatch.setattr(f"tests.judges.judge.{read.__name__}", cache(read))

@@ -1,10 +1,5 @@
-"""Measure the titles of sub-sessions on labelled sessions: `python -m tests.judges.titles DATA_DIR`.
-
-A title is right where its prompt lies in the goal arc of the experts that has most of the sub-session's turns, and
-where it says what was worked on. The first is counted here. The second somebody read: `title_marks.txt` has a letter
-for each title, by a digest, so that it holds no text: g it says so, b it does not, n there is nothing to say (a command
-alone, or words that were not captured). A title that is not read yet counts as none, and is printed.
-"""
+"""Measure the titles of sub-sessions: `python -m tests.judges.titles DATA_DIR`. A title is right where its prompt lies
+in the experts' arc that has most of the turns, and where it says what was worked on (g in `title_marks.txt`; b not)."""
 
 from hashlib import blake2b, sha256
 from pathlib import Path

@@ -1,13 +1,9 @@
-"""Train the embedded judges: labelled data in, resources of `aggregates/` out.
+"""Train the embedded judges, labelled data in, resources of `aggregates/` out: `python -m tests.judges.train rubric
+DIR`.
 
-    python -m tests.judges.train words DATA_DIR      # first, after the written prompts have changed
-    python -m tests.judges.train rubric DATA_DIR
-    python -m tests.judges.train boundary DATA_DIR
-
-The rubric judge learns from labelled, marked and written prompts (`labels.py`) by softmax and logistic regression with
-an L2 penalty (`regression.py`), without randomness: the same labels give the same file. The files hold names of
-features (cues, and words and word pairs of the written prompts) and whole numbers, thousandths of a logit; nothing of
-the labelled texts.
+`words` comes first, after the written prompts have changed. The rubric judge learns from labelled, marked and written
+prompts (`labels.py`) by regression with an L2 penalty (`regression.py`), without randomness. The files hold names of
+features and whole numbers, thousandths of a logit; nothing of the labelled texts.
 """
 
 import json
@@ -204,10 +200,8 @@ def bounds_source(found: Calibration) -> str:
 
 
 def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Those of the written prompts, sorted; a pair is two words with a space between.
-
-    Nothing that only people's own prompts (`real`) hold is kept; they count where a pair must be common enough.
-    """
+    """Those of the written prompts, sorted; a pair is two words with a space between. Nothing that only people's own
+    prompts (`real`) hold is kept; they count where a pair must be common enough."""
     written = [example.text for example in examples()]
     said = [sentences_of(split_pasted(text).own) for text in written]
     words = Counter(word for sentences in said for word in {word for _, plain, _ in sentences for word in plain})

@@ -1,9 +1,5 @@
-"""Train the embedded boundary and outcome judges: `python -m tests.judges.train boundary|outcome DATA_DIR`.
-
-They learn from the labelled sessions (`labels.py`) by logistic regression with an L2 penalty (`regression.py`), without
-randomness: the same labels give the same file. The files hold names of signals and pieces of evidence, and whole
-numbers, thousandths of a logit; nothing of the texts.
-"""
+"""Train the embedded boundary and outcome judges on the labelled sessions: `python -m tests.judges.train
+boundary|outcome DATA_DIR`. The files hold names of signals and pieces of evidence, and thousandths of a logit."""
 
 import json
 import tomllib

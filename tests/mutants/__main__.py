@@ -1,8 +1,5 @@
-"""`python -m tests.mutants`: put one fault after another into the rules, and see whether their tests notice.
-
-Run it before tests are merged or deleted, and after: no mutant may survive that was killed before. One that does not
-apply any more has to be aimed anew in mutants.toml.
-"""
+"""`python -m tests.mutants`: put one fault after another into the rules, and see whether their tests notice. Run it
+before tests are merged or deleted, and after. One that does not apply any more has to be aimed anew in mutants.toml."""
 
 import os
 import re
@@ -94,10 +91,8 @@ def tried(mutant: Mutant, tests: Sequence[str], tree: Path) -> tuple[Mutant, str
 
 
 def passes(tests: Sequence[str], tree: Path, *, first: bool = False) -> bool:
-    """In a process of its own, which begins with all libraries loaded: that takes longer than most tests.
-
-    `first`: what is compiled without a mutant is kept for the runs with one.
-    """
+    """In a process of its own, which begins with all libraries loaded: that takes longer than most tests. `first`: what
+    is compiled without a mutant is kept for the runs with one."""
     child = get_context("fork").Process(target=_run, args=(tests, tree, first))
     child.start()
     child.join(SECONDS_MAX)

@@ -1,10 +1,6 @@
-"""`python -m tests.sim` and `make soak`: run histories until the time is over or a check fails.
-
-The modules, from the bottom up: `fate` (randomness from the seed, when a life ends, faults below the log and the
-views), `life` (the service from a start to its death, over connections without sockets), `world` (lives one after the
-other, and the disk between them; or three nodes over one log), `stories` (what agents see and send), `model` (what was
-acknowledged), `clients` (senders, faults), `reads` (answers against the model), `history` (all of it, step by step).
-"""
+"""`python -m tests.sim`: run histories until the time is over or a check fails. From the bottom up: `fate`
+(randomness), `life` (a start to a death), `world`, `stories` (what agents send), `model`, `clients`, `reads`, `history`
+(all of it)."""
 
 import sys
 import time

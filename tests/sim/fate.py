@@ -27,12 +27,8 @@ Patches = list[tuple[Any, str, object]]  # owner, name of the attribute, what it
 
 @contextmanager
 def seeded(seed: int) -> Iterator[random.Random]:
-    """Within the block, ids, keys and the order of tasks hang on the seed alone; the chance to draw all else from.
-
-    Trio takes the tasks that are ready in random order, by a generator of its own, and sorts them before only where it
-    is told that somebody seeds that. Both names are private to it; should one go, a seed no longer gives the same
-    history twice, and tests/test_simulation.py says so.
-    """
+    """Within the block, ids, keys and the order of tasks hang on the seed alone; the chance to draw all else from. Both
+    names of trio are private to it; should one go, tests/test_simulation.py says so."""
     entropy = random.Random(f"{seed} entropy")
     patches: Patches = [
         (os, "urandom", entropy.randbytes),

@@ -1,7 +1,5 @@
-"""The naive model: dictionaries of what was acknowledged, and the answers that follow.
-
-It knows no turns, arcs or tables, only what was sent, when the server first heard of it, and arithmetic.
-"""
+"""The naive model: dictionaries of what was acknowledged, and the answers that follow. It knows no turns, arcs or
+tables, only what was sent, when the server first heard of it, and arithmetic."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

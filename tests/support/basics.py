@@ -1,7 +1,5 @@
-"""What most tests begin with: a small company, ids, events, a log in memory or in a file, keys and a clock.
-
-Ana owns Acme, Ben is a member, Eve belongs to Other.
-"""
+"""What most tests begin with: a small company, ids, events, a log in memory or in a file, keys and a clock. Ana owns
+Acme, Ben is a member, Eve belongs to Other."""
 
 import sqlite3
 from contextlib import closing

@@ -1,8 +1,5 @@
-"""Writes `http/svc_http/openapi/examples.json`: `python -m tests.support.openapi_examples`.
-
-The examples are what the service really answers about the demo's month of work, with long lists cut short. Write them
-anew when an answer has got another shape; the tests say which examples are missing or do not fit.
-"""
+"""Writes `http/svc_http/openapi/examples.json`: `python -m tests.support.openapi_examples`. Examples are what the
+service really answers about the demo's month of work; the tests say which examples are missing or do not fit."""
 
 import tempfile
 from pathlib import Path

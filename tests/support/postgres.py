@@ -1,8 +1,5 @@
-"""A real PostgreSQL for tests: the one that SVC_TEST_POSTGRES names, else one that is started here.
-
-It is started as an ordinary user, in a temporary folder, from the `postgres` that is found on the machine. Without
-either, the tests that need it are skipped.
-"""
+"""A real PostgreSQL for tests: the one that SVC_TEST_POSTGRES names, else one that is started here, from the `postgres`
+of the machine. Without either, the tests that need it are skipped."""
 
 import atexit
 import os

@@ -58,10 +58,8 @@ class Process(NamedTuple):
 
 
 def environment() -> dict[str, str]:
-    """The tests' own, with the source roots on the path and no setting of whoever runs them.
-
-    A Python that may keep no compiled modules compiles all of svc at each start, a second every time.
-    """
+    """The tests' own, with the source roots on the path and no setting of whoever runs them. A Python that may keep no
+    compiled modules compiles all of svc at each start, a second every time."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     others.pop("PYTHONDONTWRITEBYTECODE", None)
     return others | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}

@@ -31,10 +31,8 @@ def each_of(rows: Iterable[Any]) -> Callable[[Test], Test]:
 
 
 def beside(*names: str) -> Callable[[Test], Test]:
-    """Run a test with each row of its section of the text beside its file: `a, b`, or `name => a, b`, as in Python.
-
-    All rows are one test where no names are given; else what is not named is a fixture.
-    """
+    """Run a test with each row of its section of the text beside its file: `a, b`, or `name => a, b`, as in Python. All
+    rows are one test where no names are given; else what is not named is a fixture."""
 
     def made(test: Test) -> Test:
         told = _sections(Path(test.__code__.co_filename).with_suffix(".txt"))
@@ -50,10 +48,8 @@ def beside(*names: str) -> Callable[[Test], Test]:
 
 
 def _with_all(test: Test, rows: Iterable[tuple[str, tuple[Any, ...]]]) -> Test:
-    """One test of many rows that need no fixture: by itself, each would take pytest longer than what it shows.
-
-    All that fail are told, each with its name.
-    """
+    """One test of many rows that need no fixture: by itself, each would take pytest longer than what it shows. All that
+    fail are told, each with its name."""
     listed = list(rows)
 
     def with_all() -> None:

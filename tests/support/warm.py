@@ -1,10 +1,5 @@
-"""Processes of the real program that need not import it first: forked from one that has.
-
-Importing takes most of a second, and the tests start some two hundred. A fork is a process like any other: with a
-memory, files and signals of its own, and it dies of kill -9.
-
-    python -m tests.support.warm SOCKET    (started by `Warm`; SOCKET is the number of an open descriptor)
-"""
+"""Processes of the real program that need not import it first: forked from one that has, which takes most of a second.
+A fork is a process like any other: with a memory, files and signals of its own, and it dies of kill -9."""
 
 import gc
 import json

@@ -1,7 +1,5 @@
 """The folder is its owner's alone: an open one is closed or refused, no umask opens it, and who holds it is said.
-
-Commands reach a running server by the socket in it; the internal secret goes nowhere else.
-"""
+Commands reach a running server by the socket in it; the internal secret goes nowhere else."""
 
 import fcntl
 import os

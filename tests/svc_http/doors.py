@@ -1,7 +1,5 @@
 """Every door: who may knock, how much it takes, what bounds the work behind it, and what one request costs at most.
-
-Made from the routes themselves; `docs/generated/bounds.md` shows it, and ages when a route is added.
-"""
+Made from the routes themselves; `docs/generated/bounds.md` shows it, and ages when a route is added."""
 
 import inspect
 from collections.abc import Iterator

@@ -373,10 +373,8 @@ def _made(build: Callable[[ports.Service], QuartTrio]) -> Listener:
 
 
 def over(house: House, build: Callable[[ports.Service], QuartTrio]) -> QuartTrio:
-    """The one application of its kind, over this service from now on: each takes 30 ms to make.
-
-    Each test has a clock of its own, so nobody waits for a turn that another test's clock gave.
-    """
+    """The one application of its kind, over this service from now on: each takes 30 ms to make. Each test has a clock
+    of its own, so nobody waits for a turn that another test's clock gave."""
     _SERVED[:], app = [house], _made(build)
     app.large = Pace(LARGE_BYTES_PER_SECOND)
     return app

@@ -1,7 +1,5 @@
-"""The matrix of closed doors, cell by cell: `python -m tests.pages doors` writes it.
-
-Each cell is a request about what belongs to somebody else, sent to the two listeners within this process.
-"""
+"""The matrix of closed doors, cell by cell: `python -m tests.pages doors` writes it. Each cell is a request about what
+belongs to somebody else, sent to the two listeners within this process."""
 
 import http
 from collections import Counter
@@ -48,11 +46,8 @@ class Matrix(NamedTuple):
 
 
 async def matrix(kinds: Collection[str] = frozenset()) -> Matrix:
-    """Ask for everything, or these kinds of routes, as everybody.
-
-    A route's refusals come first, since success may use things up; the routes that leave flags come last, since their
-    callers are shown those.
-    """
+    """Ask for everything, or these kinds of routes, as everybody. A route's refusals come first, since success may use
+    things up; the routes that leave flags come last, since their callers are shown those."""
     world = World()
     await world.furnish()
     kinds_of, found = table().kinds, Matrix([], Counter())

@@ -1,7 +1,5 @@
-"""Nobody gets at what is another's: every route of both listeners, asked for as everybody.
-
-`python -m tests.pages doors` writes what is held here into `docs/generated/doors.md`.
-"""
+"""Nobody gets at what is another's: every route of both listeners, asked for as everybody. `python -m tests.pages
+doors` writes what is held here into `docs/generated/doors.md`."""
 
 import re
 from typing import Any

@@ -1,7 +1,5 @@
-"""Prompts in ten kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+.
-
-And prompts of other languages: each is recognised where it is sure, and only there.
-"""
+"""Prompts in ten kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+. And prompts
+of other languages: each is recognised where it is sure, and only there."""
 
 import tomllib
 from pathlib import Path

@@ -71,11 +71,9 @@ def shape(arc: Arc) -> str:
 
 @beside()
 def test_a_session_is_cut_at_its_boundaries(told: str, arcs: str) -> None:
-    """At a clear, an end, a topic shift, or a commit of own changes that the next turn does not continue.
-
-    A text model goes before the embedded judge, a person before both. What parted two arcs is kept with the second,
-    what joined them with the whole. An arc closes where that was said, else with the next one.
-    """
+    """At a clear, an end, a topic shift, or a commit of own changes that the next turn does not continue. A text model
+    goes before the embedded judge, a person before both. What parted two arcs is kept with the second, what joined them
+    with the whole. An arc closes where that was said, else with the next one."""
     said = {uuid(int(minute)): SAYS[word] for minute, word in re.findall(r"(\d+):[^ ]*\^(yes|no)", told)}
     cut = cut_arcs(turns_of(told), "start", None, said, answers_of(told))  # type: ignore[arg-type]
     assert " ".join(map(shape, cut)) == arcs
@@ -214,10 +212,8 @@ REVERT = {"goal_tokens": (11, 12, 13), "changed_files": (), "agent_session_id": 
 def test_rework_takes_back_or_repeats_completed_work(
     before: dict[str, Any], after: dict[str, Any], reason: ReworkReason | None
 ) -> None:
-    """Within seven days of its end, on half of the files it changed; a goal is alike from .6 of all words on.
-
-    A correction and a revert ask for no like goal, and a revert counts what it touched, changed or not.
-    """
+    """Within seven days of its end, on half of the files it changed; a goal is alike from .6 of all words on. A
+    correction and a revert ask for no like goal, and a revert counts what it touched, changed or not."""
     earlier, later = replace(EARLIER, **before), replace(AGAIN, **((REVERT if "reverts" in after else {}) | after))
     found = rework_of(later, [earlier])
     assert (found and why_rework(later, earlier)) == reason

@@ -181,9 +181,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(
     story: Any, random: Any, cuts: Any, pauses: Any
 ) -> None:
     """Late, shuffled, doubled and cut anywhere, or one at a time: the tables are those of the facts applied at once.
-
-    And nothing changes for whom no batch names.
-    """
+    And nothing changes for whom no batch names."""
     facts = told(story)
     for at in sorted(pauses, reverse=True):
         facts.insert(at, Placed(0, TimePassed(received_at_us=MONDAY + (at % 7) * HOUR)))

@@ -42,9 +42,7 @@ def test_whether_a_later_one_is_rework_follows_what_is_said_of_the_earlier() -> 
 
 def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None:
     """Said to be none, it is none; said to be one, it is of the one that was found, also where that was not reached.
-
-    Where the rule finds nothing, it is of none known.
-    """
+    Where the rule finds nothing, it is of none known."""
     log, columns = Log(), "rework_of, judged_rework_of"
     first = log.works("a", MONDAY, path=PARSER)
     again = log.works("b", MONDAY + DAY, path=PARSER)

@@ -66,9 +66,8 @@ def look_after_people(svc: Svc) -> str:
 
 @pytest.mark.process
 def test_people_on_a_folder_that_no_server_holds(tmp_path: Path) -> None:
-    """A second of one name only on purpose: afterwards naming by name fails for both. Keys are listed with whose they
-    are. Every act is told from the oldest on; using a key, and reading this, are no acts. A warning that tables are
-    built anew is told beside the JSON that a script reads."""
+    """A second of one name only on purpose: afterwards naming by name fails for both. Every act is told from the oldest
+    on. A warning that tables are built anew is told beside the JSON that a script reads."""
     var = tmp_path / "var"
     init(var)
     svc = commands(var)

@@ -1,8 +1,5 @@
 """One work, told in any way: whichever files, imports and exports bring it, in any order and again, it counts the same.
-
-A made-up work of a developer with an agent is written as the agent's files and as its telemetry (any_split.txt). What
-was delivered in pieces shows the figures of what was delivered whole, and these are the ones that were made up.
-"""
+A made-up work (any_split.txt) is written as an agent's files and as its telemetry, whole and in pieces."""
 
 import json
 import os

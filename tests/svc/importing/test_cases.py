@@ -1,8 +1,5 @@
-"""Reports of the field, rebuilt as small inputs that are no part of the project: what a server shows of each.
-
-Each case is imported by the real command into a real server, for a developer of its own, and read from the API. What is
-right of it is what its README says; where that allows two outcomes, either is right.
-"""
+"""Reports of the field, rebuilt as small inputs that are no part of the project: what a server shows of each. What is
+right of a case is what its README says; where that allows two outcomes, either is right."""
 
 import json
 import re

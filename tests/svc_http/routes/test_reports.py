@@ -239,9 +239,7 @@ COUNTED = "pieces_of_work_that_count"
 
 async def test_prose_is_a_part_of_the_report(tmp_path: Path) -> None:
     """What leaves are the figures that its sections show and names of habits: no text, id, name, path, model or time.
-
-    It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact.
-    """
+    It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact."""
     with opened(tmp_path) as press:
         press.server.answer = lambda asked: says({"narrative": f"You did {asked.data['figures'][COUNTED]} things."})
         made = await press.report(language="ko")

@@ -1,7 +1,5 @@
-"""`POST /v1/prompts/response`: retries, conflicts, provenance and the canonical hash.
-
-And `POST /v1/import`: the largest that is taken, and where it is looked at.
-"""
+"""`POST /v1/prompts/response`: retries, conflicts, provenance and the canonical hash. And `POST /v1/import`: the
+largest that is taken, and where it is looked at."""
 
 from hashlib import sha256
 from threading import get_ident
