@@ -1,8 +1,7 @@
 """What the process counts and measures, for Prometheus.
 
-What the parts of the service know anyway is read from them when somebody asks. Nothing is global: each service has its
-own registry. Labels are names of routes, signals, agents and log messages, all of them bounded; there is never an id or
-a text of a person among them.
+What the parts of the service know anyway is read from them when somebody asks. Labels are names of routes, signals,
+agents and log messages, all of them bounded; there is never an id or a text of a person among them.
 """
 
 import os

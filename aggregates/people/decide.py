@@ -16,10 +16,7 @@ PeopleReply = people.Record | Refused  # the record as the decision leaves it, o
 def decide_people(
     act: acts.PeopleAct, directory: people.Directory, now_us: int, by: UUID | None = None
 ) -> tuple[list[NewEvent], PeopleReply]:
-    """The events, and the reply to a command of a member, or the operator.
-
-    Ending what has ended, or setting what is set, changes nothing.
-    """
+    """The events, and the reply; ending what has ended, or setting what is set, changes nothing."""
     kind = people.KINDS[act.about()]
     if isinstance(act, acts.EndMembership) and (past := directory.past_membership(act.membership_id)):
         return [], past

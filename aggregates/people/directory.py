@@ -1,7 +1,7 @@
 """Who is who: organizations, developers, memberships, teams and keys, in memory, folded from their events.
 
-A few hundred people make a few thousand events, so all of it fits in memory. Every request looks up its key and its
-membership as they stand now; nothing positive is ever cached. At the end: who was in a team on which days.
+Every request looks up its key and its membership as they stand now; nothing positive is ever cached. At the end: who
+was in a team on which days.
 """
 
 from datetime import tzinfo
@@ -184,9 +184,8 @@ KINDS: dict[str, type[Record]] = {
 }
 """What an act is about, and the record of it."""
 _Marks = dict[str, bool | None]
-_ENDS = (acts.EndMembership, acts.EndTeam, acts.RemoveTeamMember)
 _MARKS: dict[type[PeopleAct], _Marks] = {
-    **dict.fromkeys(_ENDS, _Marks(active=False, ended_at=None)),
+    **dict.fromkeys((acts.EndMembership, acts.EndTeam, acts.RemoveTeamMember), _Marks(active=False, ended_at=None)),
     acts.WithdrawForget: {"active": False},
     acts.RevokeKey: {"revoked": True, "revoked_at": None},
     acts.UseLink: {"used": True},
@@ -205,6 +204,8 @@ _AT_FIRST: dict[str, Any] = {
     "report_notices": (),
 }
 """Fields of which the first event says nothing."""
+_LOST = dict.fromkeys(("name", "display_name"), "(unreadable)")
+_AT_WORST = _AT_FIRST | _LOST | {"text_leaves": False, "team_minimum": acts.TEAM_MINIMUM_MOST}
 
 
 def applied(record: Record | None, event: PeopleAct) -> Record:
@@ -241,25 +242,49 @@ class Directory:
         self._records: dict[UUID, Record] = {}
         self._versions: dict[UUID, int] = {}
         self._past: dict[UUID, Membership] = {}  # of those who joined again, by their own ids
+        self.position = 0  # in the log, of the last event that it holds
+        self.doubtful: set[UUID] = set()  # developers of whose keys, browsers and accounts not all is known
 
     def apply(self, stream_id: UUID, event: Event) -> None:
         assert isinstance(event, PeopleAct), event.TOPIC
-        before = self._records.get(stream_id)
+        before, known = self._records.get(stream_id), self.version(stream_id)
+        if before is None and not event.begins():  # what began it was lost
+            return self.lose(stream_id, event.TOPIC)
+        self._versions[stream_id] = known + 1
         if isinstance(event, acts.OfferLink):
             self._void_links(Scope(event.organization_id, event.developer_id), event.received_at_us)
-        if isinstance(event, acts.StartMembership) and isinstance(before, Membership):
-            self._past[before.id] = before
+        if isinstance(event, acts.StartMembership) and known:
+            if isinstance(before, Membership):
+                self._past[before.id] = before
+            scope, left_at = Scope(event.organization_id, event.developer_id), getattr(before, "ended_at", None)
+            self._leave(scope, event.received_at_us)  # where that they left was lost
             # The keys of whoever joins again were void since they had left.
             for key_id, key in self._records.items():
-                if isinstance(key, Key) and not key.revoked and key.scope == before.scope:
-                    self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=before.ended_at)
+                if isinstance(key, Key) and not key.revoked and key.scope == scope:
+                    self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=left_at)
         self._records[stream_id] = after = applied(before, event)
-        self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
             self._leave(after.scope, event.received_at_us)
         if isinstance(event, acts.LinkIdentity) and isinstance(after, Identity):
             for other in self.all(Identity, issuer=after.issuer, developer_id=after.developer_id):
                 self._records[other.id] = msgspec.structs.replace(other, ended=other.id != after.id)
+
+    def lose(self, stream_id: UUID, topic: str) -> None:
+        """Of an event that cannot be read: it gives nothing, and takes what one of its kind can take."""
+        self._versions[stream_id] = self.version(stream_id) + 1
+        about, record = topic.partition(".")[0], self._records.get(stream_id)
+        if about in ("organization", "developer"):
+            told = {"id": stream_id, f"{about}_id": stream_id, "created_at": getattr(record, "created_at", iso(0))}
+            self._records[stream_id] = msgspec.convert(_AT_WORST | told, KINDS[about])
+        else:
+            self._records.pop(stream_id, None)
+        for link in self.all(Link) if about in ("link", "membership") else ():
+            self._records[link.id] = msgspec.structs.replace(link, expires_at=link.created_at)
+        for account in self.all(Identity) if about == "identity" else ():
+            self._records[account.id] = msgspec.structs.replace(account, ended=True)
+        if about in ("credential", "sign-in", "identity"):
+            whose = [record] if isinstance(record, Key | SignIn) else self.all(Developer)
+            self.doubtful.update(each.developer_id for each in whose)
 
     def _void_links(self, scope: Scope, at_us: int, by: UUID | None = None) -> None:
         """Links for this member, and those made `by` somebody, open nothing from now on; only a newer one does."""
@@ -354,10 +379,7 @@ class Stay(msgspec.Struct, frozen=True, order=True):
 
 
 def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:
-    """The stays of everybody who was in the team within the window, former members too; no two overlap.
-
-    A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
-    """
+    """The stays of all who were in the team within the window, in whole days of the zone; no two of one overlap."""
     cut = (_stay(each, window, zone) for each in directory.all(TeamMembership, team_id=team.team_id))
     joined: list[Stay] = []
     for stay in sorted(each for each in cut if each.start_us < each.end_us):

@@ -21,10 +21,7 @@ DAY_CHARACTERS = 10
 
 
 class Uses:
-    """Of each key and sign-in, the newest day of UTC on which it opened something here.
-
-    In memory at once, and in the log once a day: so nothing that only asks for something writes to the log.
-    """
+    """Of each key and sign-in, the newest day of UTC on which it opened something here; in the log once a day."""
 
     def __init__(self) -> None:
         self._days: dict[UUID, int] = {}
@@ -74,6 +71,8 @@ def developer_behind(account: Account, directory: Directory) -> UUID:
     known = with_email(directory, account.email)
     if known is None:
         raise NotProven("nobody here has the e-mail address of your account")
+    if known.id in directory.doubtful:
+        raise NotProven("which accounts are yours is damaged in the log; link yours anew, in Settings or by a link")
     if directory.all(records.Identity, ended=False, developer_id=known.id, issuer=account.issuer):
         raise NotProven("another account is linked to the developer of this e-mail address")
     return known.id
@@ -162,7 +161,7 @@ def begun(directory: Directory, uses: Uses) -> set[UUID]:
     """The developers who have signed in, linked an account or used a key: what they have is theirs alone to open."""
     used = (key for key in directory.all(records.Key) if uses.shown(key).last_used_on)
     came: list[records.Access] = [*directory.all(records.SignIn), *directory.all(records.Identity), *used]
-    return {each.developer_id for each in came}
+    return {each.developer_id for each in came} | directory.doubtful
 
 
 def _opens(key: records.Key, now_us: int) -> bool:
@@ -180,8 +179,7 @@ KEPT_MAX = 16  # links and browsers at a time; the oldest go
 
 
 class Passes(Newest[str, int]):
-    """Links, or browsers, that stand for whoever runs the server, by digests: until when, and no longer than the
-    process."""
+    """Links, or browsers, that stand for whoever runs the server, by digests: until when."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(KEPT_MAX)

@@ -1,14 +1,13 @@
 """The one place that decides about people, teams and keys, and the directory that every request reads.
 
-The directory is folded from the log at the start and changed only after an append has returned, so a revoked key
-fails on the very next request. Before each decision the log is read on: a failed append may have committed, and other
-nodes may have decided. Where one does meanwhile, the decision is refused, and made again.
+The directory is folded from the log at the start and changed only after an append has returned. Before each decision
+the log is read on: a failed append may have committed, and other nodes may have decided.
 """
 
-from collections.abc import Iterable
 from functools import partial
 from uuid import UUID
 
+import structlog
 import trio
 
 from aggregates.event import RecordedEvent, events_of
@@ -18,32 +17,38 @@ from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Turns
 from svc.log.journal import Journal
-from svc.log.store import READS, EventStore, TopicsFence, fenced
+from svc.log.store import EVENTS_END, READS, EventStore, Piece, TopicsFence, fenced
 
-FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
+log = structlog.get_logger()
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
 
 
 def load_directory(store: EventStore) -> Directory:
     directory = Directory()
-    take_in(directory, store.read_topics(TOPICS), 0)
+    for piece in store.pieces(0, topics=TOPICS, most=EVENTS_END):
+        take_in(directory, piece)
     return directory
 
 
-def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -> int:
-    """Apply the events after a position; the position of the last one."""
-    for recorded in people:
-        if recorded.position > after:
-            directory.apply(recorded.stream_id, recorded.event)
-            after = recorded.position
-    return after
+def take_in(directory: Directory, people: Piece) -> None:
+    """Apply what is new. Raises `CorruptEvent` where not even whom an event is about can be read."""
+    for each in people.all:
+        if each.position <= directory.position:
+            continue
+        if isinstance(each, RecordedEvent):
+            directory.apply(each.stream_id, each.event)
+        elif each.topic in TOPICS and each.version == directory.version(each.stream_id) + 1:
+            log.error("an event about people is corrupt; what it may have ended counts as ended", reason=str(each))
+            directory.lose(each.stream_id, each.topic)
+        else:
+            raise each
+        directory.position = each.position
 
 
 class Administration:
     def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
         self._store, self._journal, self._clock = store, journal, clock
-        self.directory = Directory()
-        self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
+        self.directory = load_directory(store)
         self._turns = Turns(store, MAILBOX_COMMANDS_MAX, "too many changes to people and keys wait already")
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
@@ -55,19 +60,17 @@ class Administration:
         events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
         if not events:
             return reply
-        fences = () if self._store.shared is None else (TopicsFence(TOPICS, self._position),)
+        fences = () if self._store.shared is None else (TopicsFence(TOPICS, self.directory.position),)
         with fenced(*fences):
             positions = await self._journal.append(events)
         for position, new in zip(positions, events, strict=True):
-            if position > self._position:  # who follows the log may have been here
+            if position > self.directory.position:  # who follows the log may have been here
                 self.directory.apply(new.stream_id, new.event)
-                self._position = position
+                self.directory.position = position
         return reply
 
     async def follow(self) -> None:
         """Take in what a failed append may have written, and other nodes. Raises `StoreUnavailable`."""
-        people = None
-        while people is None or len(people) == FOLLOW_EVENTS:
-            read = partial(self._store.read_topics, TOPICS, self._position, FOLLOW_EVENTS)
-            people = await trio.to_thread.run_sync(read, limiter=READS)
-            self._position = take_in(self.directory, people, self._position)
+        pieces = self._store.pieces(self.directory.position, topics=TOPICS)
+        while piece := await trio.to_thread.run_sync(next, pieces, None, limiter=READS):
+            take_in(self.directory, piece)

@@ -241,12 +241,7 @@ class Catalog:
             log.error("a stored catalog is not valid", revision=record.catalog_revision, reason=record.fault)
         if valid is not None and (self._served is None or self._served.snapshot != valid.snapshot):
             self._served, self._served_source = prices.Served(valid.snapshot, valid.received_at_us), valid.source
-        try:
-            repriced = self._store.read_newest(REPRICING_STREAM)
-            repricings = 0 if repriced is None else repriced.version
-        except CorruptEvent as error:
-            repricings = error.version
-        newest_valid = None if valid is None else valid.snapshot
+        repricings, newest_valid = self._store.version(REPRICING_STREAM), None if valid is None else valid.snapshot
         return prices.CatalogState(last_revision=newest, newest_valid=newest_valid, repricings=repricings)
 
 

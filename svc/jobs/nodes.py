@@ -17,7 +17,7 @@ from aggregates.prices.catalog import CatalogPublished
 from aggregates.reports.events import ReportRequested
 from aggregates.retained import DeveloperForgotten
 from svc.actors.actors import ActorContext, recur
-from svc.actors.administration import FOLLOW_EVENTS, TOPICS, Administration
+from svc.actors.administration import TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.log.opening import LEASE_SECONDS, Leases
 from svc.log.store import LeaseFence, LogRecorder, StoreUnavailable, fenced
@@ -74,34 +74,34 @@ class Following:
     async def _look(self) -> None:
         """Take in what is new. Raises `StoreUnavailable`."""
         head = await trio.to_thread.run_sync(self._store.head, abandon_on_cancel=True)
-        while head > self._position:
-            after = self._position
-            found = await trio.to_thread.run_sync(self._store.read_topics, _WATCHED, after, FOLLOW_EVENTS)
-            topics = {each.event.TOPIC for each in found}
+        pieces = self._store.pieces(self._position, head, _WATCHED)
+        while piece := await trio.to_thread.run_sync(next, pieces, None):
+            # What cannot be read may be of any topic.
+            topics = {each.event.TOPIC for each in piece.events} if not piece.corrupt else set(_WATCHED)
             if topics & set(TOPICS):
                 await self._administration.follow()
             if CatalogPublished.TOPIC in topics:
                 await self._catalog.follow()
             if ReportRequested.TOPIC in topics:
-                self._wake_reports(found[-1].position)
-            self._position = head if len(found) < FOLLOW_EVENTS else found[-1].position
+                self._wake_reports(piece.reached)
+            self._position = piece.reached
+        self._position = max(head, self._position)
         self._reached_at = trio.current_time()
         self._journal.advance(head)
 
     async def _let_go_of_the_forgotten(self) -> None:
-        """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""
+        """Let go of all keys, one of which is destroyed, and build the views anew, as the node that did it has."""
         if not self._file.exists():
             self._note(self._journal.head)
         done = int(self._file.read_text(encoding="ascii"))
         await self._journal.wait_beyond(done)
-        head, topics = self._journal.head, [DeveloperForgotten.TOPIC]
-        found = await trio.to_thread.run_sync(self._store.read_topics, topics, done, FOLLOW_EVENTS)
-        if any(each.position not in self.forgotten_here for each in found):
-            for each in found:
-                assert isinstance(each.event, DeveloperForgotten)
-                self._store.vault.let_go(each.event.developer_id)
+        head = self._journal.head
+        pieces = self._store.pieces(done, head, [DeveloperForgotten.TOPIC])
+        found = await trio.to_thread.run_sync(lambda: {each.position for piece in pieces for each in piece.all})
+        if not found <= self.forgotten_here:
+            self._store.vault.let_go()
             await self._rebuilding.anew()
-        self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
+        self._note(head)
 
     def _note(self, position: int) -> None:
         draft = self._file.with_suffix(".draft")

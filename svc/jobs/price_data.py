@@ -1,8 +1,7 @@
 """The maintained price data of genai-prices, compiled into exact lookups.
 
-The data holds rules (`starts with`, `contains`). Every id that a rule spells out is a candidate; it is listed where its
-own provider's rules find a model for it. Resellers are left out: their ids say nothing about who serves them, or are
-those of the maker. What is charged for other than text tokens and web searches is no part of a rate.
+The data holds rules (`starts with`, `contains`). Every id that a rule spells out is listed where its own provider's
+rules find a model for it. Resellers are left out: their ids say nothing about who serves them, or are the maker's.
 """
 
 import re

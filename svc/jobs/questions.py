@@ -1,8 +1,8 @@
 """What is asked of a text model: to judge settled sub-sessions, to tell of a day, to write a report's prose.
 
 Each judgement is a fact, and the embedded verdict stands until it is in the log. Unsure boundaries come first; prompts
-and the outcome at a later look, when the views hold what became of them. What is passing is tried again later.
-Narratives of days are written beside the requests that want them: who asks waits a little, and else goes without.
+and the outcome at a later look, when the views hold what became of them. Narratives of days are written beside the
+requests that want them: who asks waits a little, and else goes without.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

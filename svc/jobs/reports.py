@@ -27,9 +27,8 @@ from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports import ReportInput, report_sections
 from svc.actors.actors import Turns, recur
-from svc.log.codec import CorruptEvent
 from svc.log.journal import Journal
-from svc.log.store import READS, EventStore, StoreUnavailable
+from svc.log.store import READS, EventStore
 from svc.log.vault import VaultError
 from svc.process import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
 from svc.views.replay import Rebuilding
@@ -48,7 +47,7 @@ Breathe = Callable[[], None]  # between two sections in the reading thread; rais
 Spend = Callable[[UUID, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
 """From the archive and the views. Raises `Unavailable` where the archive cannot be read, and `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]  # the prose of a report, from its sections
-_UNREADABLE = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError, Unavailable)
+_UNREADABLE = (sqlite3.Error, OSError, VaultError, Unavailable)
 
 
 class ReportJobs:

@@ -4,12 +4,8 @@ The state of a stored event is: format (1 byte), version of the event class (1),
 fact (4, little-endian), the fact, and the words. The fact is msgpack of `[event, digests]`: in `event` every
 `Words` is empty, `digests` maps the name of each such field to the digest of its sealed text. The words are msgpack
 of the same names with the texts, sealed under the developer's key. So an event is decoded straight into its class,
-and whoever needs no words does not even touch them (words within the event, as msgpack extensions, would need a
-second, untyped class for each event).
-
-The checksum covers the stream, the version in it, the topic and the fact: an event that was moved, renamed or changed
-is noticed, and through the digests so is a changed text. What may be done to a stored event is one thing only: a text
-may be taken away (`without_words`), when it has outlived its retention. The fact and its checksum stay as they were.
+and whoever needs no words does not even touch them. The checksum covers the stream, the version in it, the topic and
+the fact, and through the digests the texts, of which each may be taken away.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,13 +39,12 @@ class CorruptEvent(Unavailable):
     """A stored event was changed, or was written by a program that this one does not know."""
 
     def __init__(self, stored: StoredEvent, reason: str) -> None:
-        self.position = stored.id if isinstance(stored, Notification) else None
-        self.stream_id = stored.originator_id
-        self.version = stored.originator_version
-        self.what = (
-            f"event at position {self.position} (stream {self.stream_id}, version {self.version}, "
-            f"topic {stored.topic!r}): {reason}"
-        )
+        assert isinstance(stored.originator_id, UUID)
+        self.position: int = getattr(stored, "id", 0)
+        self.topic = stored.topic
+        self.stream_id, self.version = stored.originator_id, stored.originator_version
+        place = f"stream {self.stream_id}, version {self.version}, topic {self.topic!r}"
+        self.what = f"event at position {self.position} ({place}): {reason}"
         super().__init__(f"{self.what}; run `svc verify`, and restore the newest backup that verifies")
 
     @property
@@ -141,11 +136,11 @@ class Codec(Mapper[UUID]):
         """The state without its texts except those kept; None where nothing changes. Raises CorruptEvent."""
         checksum, head, fact, words = _verified(stored)
         try:
-            sealed = _sealed_words(words)
-        except (msgspec.MsgspecError, ValueError) as error:
-            raise CorruptEvent(stored, str(error)) from error
-        kept = {name: text for name, text in sealed.items() if name in keep}
-        return None if len(kept) == len(sealed) else _state(checksum, head, fact, kept)
+            kept = {name: text for name, text in _sealed_words(words).items() if name in keep} if keep else {}
+        except (msgspec.MsgspecError, ValueError):
+            return None  # nobody can tell them apart
+        state = _state(checksum, head, fact, kept)
+        return None if len(state) == len(stored.state) else state
 
 
 class _Kind:

@@ -2,14 +2,10 @@
 
 An fsync costs the same whether it carries one event or a hundred. So while a transaction is on its way to the disk, in
 a worker thread, whatever else wants to be appended waits, and the next transaction takes all of it, up to a bound.
-Nothing waits for company: an append that comes alone is written at once.
 
-Appends in one transaction do not share their fate. When the store refuses the transaction because some stream version
-is taken, the list is halved, the earlier half first, until the refused append stands alone; so the outcome is exactly
-that of one append after another.
-
-A caller that is cancelled while it waits loses the answer, not the write. A store that cannot be written refuses
-everything that waits and is tried again by the next append, and by a probe once a second, until it answers.
+When the store refuses a transaction because some stream version is taken, the list is halved, the earlier half first,
+until the refused append stands alone; so the outcome is exactly that of one append after another. A store that cannot
+be written refuses everything that waits, and is tried again by the next append and once a second.
 """
 
 import math
@@ -101,7 +97,7 @@ class Journal:
         return self._writing or bool(self._waiting) or time.monotonic() < self._written_at + ARRIVING_SECONDS
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        """Make the events durable, all or none; their positions. A caller that is cancelled does not stop the write.
+        """Make the events durable, all or none, also where the caller is cancelled; their positions.
 
         Raises Busy, Conflict, UnstorableEvent, and StoreUnavailable, after which it may have committed all the same.
         """

@@ -61,10 +61,7 @@ def holds_data(place: Place) -> bool:
 
 
 def make_missing_master_key(path: Path, store: str) -> bool:
-    """Make the file of a new store's master key; whether it did.
-
-    Raises `StoreUnavailable` where the store was set up under a key already: one that is made now opens nothing.
-    """
+    """Make the file of a new store's master key; whether it did. Raises `StoreUnavailable` where that has one."""
     if path.exists():
         return False
     with closing(_driver()(store)) as recorder, _unusable():

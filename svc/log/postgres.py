@@ -1,10 +1,7 @@
 """The log in PostgreSQL, on the library's recorder and table, for several nodes at once.
 
-What differs from the library's own, and why: the last position stands in a row of its own. An append raises it and so
-waits for the one before it, then inserts all its events in one statement. So positions have the order of the commits
-and no gaps, and a reader that goes by them misses nothing; the library's lock on the whole table does that too, at a
-fifth of the speed, and its database functions lock nothing. A commit whose answer was lost is looked up. Every
-connection says itself that commits are synced, how long it waits for a lock, a statement and an answer.
+What differs from the library's own, and why, is in docs/decisions/many-nodes.md. Every connection says itself that
+commits are synced, how long it waits for a lock, a statement and an answer.
 """
 
 import time

@@ -1,9 +1,8 @@
 """The log in one SQLite file, on the library's recorder.
 
-What differs from the library's own, and why: positions are an AUTOINCREMENT key, since an implicit rowid
-is given out again after the end of the table was deleted; topics are indexed, so that people and keys are
-found without reading every capture; the one connection that writes says itself that each commit is synced;
-all others may only read. Neither a reader nor a backup ever blocks the writer (WAL).
+What differs from the library's own, and why: positions are an AUTOINCREMENT key, since an implicit rowid is given out
+again after the end of the table was deleted; topics are indexed, so that people and keys are found without reading
+every capture; the one connection that writes says itself that each commit is synced; all others may only read.
 """
 
 import sqlite3
@@ -59,10 +58,7 @@ class _Connections(SQLiteConnectionPool):
 
 
 class SplitDatastore(SQLiteDatastore):
-    """A pool of one connection that writes, and one of some that read.
-
-    The library's own pool never gives its write lock back once the opening of a writer failed, as on a full disk.
-    """
+    """One connection that writes, and some that read: the library's pool keeps its lock where a writer cannot open."""
 
     def __init__(self, path: Path, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
         super().__init__(str(path))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
 from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -88,14 +89,22 @@ class Piece(NamedTuple):  # a stretch of the log
     corrupt: list[CorruptEvent]  # what cannot be read
     reached: int  # the position
 
+    @property
+    def all(self) -> list[RecordedEvent | CorruptEvent]:
+        """In the order of the log."""
+        return sorted([*self.events, *self.corrupt], key=attrgetter("position"))
+
+
+def leave_out(_corrupt: CorruptEvent) -> None:
+    """The projector names it where it passes it over, and so does `svc verify`."""
+
 
 class LogRecorder(ABC):
     """What a database must offer: rows of events, each at a position. All reads are made of `rows`.
 
     Threads: any method may be called from any thread, and reads may run beside a write and beside other reads.
     Positions: from 1, growing in the order of commit, with gaps allowed. No event appears later at a smaller position
-    than a reader has seen (a PostgreSQL sequence alone does not promise that). No position is used twice, not even
-    after the end of the log was cut off.
+    than a reader has seen. No position is used twice, not even after the end of the log was cut off.
     Errors: the library's IntegrityError for a stream version that is taken; any other EventSourcingError, or OSError,
     where the database cannot be used now. After such an error of a write it may have committed all the same.
     Statements: in the SQL that all databases know, `%s` for a value. `{events}` is the table, `{position}` its column
@@ -203,11 +212,18 @@ class EventStore:
         rows = self._select("WHERE originator_id = %s ORDER BY originator_version", [stream_id.hex])
         return self._decoded(rows, open_words)
 
-    def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> RecordedEvent | None:
-        """The newest event of a stream, or the one before a version."""
+    def read_newest(
+        self, stream_id: UUID, below_version: int = VERSION_END, heard: Heard = None
+    ) -> RecordedEvent | None:
+        """The newest event of a stream, or the one before a version; None where it is corrupt and `heard`."""
         newest = "WHERE originator_id = %s AND originator_version < %s ORDER BY originator_version DESC LIMIT 1"
-        found = self._decoded(self._select(newest, [stream_id.hex, below_version]), open_words=True)
+        found = self._decoded(self._select(newest, [stream_id.hex, below_version]), open_words=True, heard=heard)
         return found[0] if found else None
+
+    def version(self, stream_id: UUID) -> int:
+        """That of a stream's newest event, also of a corrupt one; 0 where there is none."""
+        newest = "SELECT coalesce(max(originator_version), 0) AS version FROM {events} WHERE originator_id = %s"
+        return int(_reached(self.recorder.rows, newest, [stream_id.hex])[0]["version"])
 
     def read_after(
         self,
@@ -221,10 +237,15 @@ class EventStore:
         rows = _reached(self.recorder.select_after, position, limit_events, limit_bytes)
         return self._decoded(rows, open_words)
 
-    def pieces(self, after: int, up_to: float = inf, *, open_words: bool = False) -> Iterator[Piece]:
-        """The log after a position, up to another or its end. Corrupt events are named and skipped."""
+    def pieces(
+        self, after: int, up_to: float = inf, topics: Collection[str] = (), most: int = 0, *, open_words: bool = False
+    ) -> Iterator[Piece]:
+        """The log, or its events of these topics, after a position and up to another; corrupt ones are skipped."""
         while after < up_to:
-            rows = _reached(self.recorder.select_after, after, PIECE_EVENTS, READ_BYTES_MAX)
+            if topics:
+                rows = self._of_topics(topics, after, most or PIECE_EVENTS)
+            else:
+                rows = _reached(self.recorder.select_after, after, PIECE_EVENTS, READ_BYTES_MAX)
             if not rows:
                 return
             corrupt = list[CorruptEvent]()
@@ -244,19 +265,9 @@ class EventStore:
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words, heard))
         return found
 
-    def read_topics(
-        self,
-        topics: Iterable[str],
-        after: int = 0,
-        limit_events: int | None = None,
-        *,
-        open_words: OpenWords = True,
-        heard: Heard = None,
-    ) -> list[RecordedEvent]:
-        """The next events of these topics after a position; all of them only where they are few."""
-        named = sorted(set(topics))
-        where = f"{{by_topic}} WHERE topic IN ({_marks(named)}) AND {{position}} > %s ORDER BY {{position}} LIMIT %s"
-        return self._decoded(self._select(where, [*named, after, limit_events or EVENTS_END]), open_words, heard)
+    def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[RecordedEvent]:
+        """All events of these topics, which are few."""
+        return self._decoded(self._of_topics(topics, 0, EVENTS_END), open_words)
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""
@@ -284,6 +295,11 @@ class EventStore:
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
         return _reached(self.recorder.select, where, values)
+
+    def _of_topics(self, topics: Iterable[str], after: int, limit_events: int) -> Sequence[Notification]:
+        named = sorted(set(topics))
+        where = f"{{by_topic}} WHERE topic IN ({_marks(named)}) AND {{position}} > %s ORDER BY {{position}} LIMIT %s"
+        return self._select(where, [*named, after, limit_events])
 
     def _at(self, positions: Sequence[int]) -> list[Notification]:
         return self._select(f"WHERE {{position}} IN ({_marks(positions)})", positions)

@@ -1,12 +1,11 @@
 """Data keys, one per developer, and the sealing of words under them.
 
-The keys lie outside the log, so a person can be forgotten: once their key is destroyed, nothing that was
-sealed under it can be read again, in the log or in any backup of the log. A sealed text names the key it
-needs; a person who comes back after being forgotten gets a new key, and their old words stay closed.
+The keys lie outside the log, so a person can be forgotten: once their key is destroyed, nothing that was sealed under
+it can be read again, in the log or in any backup of it. Who comes back gets a new key, and old words stay closed.
 
-A sealed text is: version (1 byte), developer id (16), key id (8), nonce (12), ciphertext. The first 25
-bytes are authenticated together with the text. The ciphertext (AES-256-GCM) holds one byte that says
-whether the text was compressed, and the text in UTF-8.
+A sealed text is: version (1 byte), developer id (16), key id (8), nonce (12), ciphertext. The first 25 bytes are
+authenticated together with the text. The ciphertext (AES-256-GCM) holds one byte that says whether the text was
+compressed, and the text in UTF-8.
 """
 
 import contextlib
@@ -193,10 +192,10 @@ class Vault:
             self.keys.destroy(developer_id)
             self._ready.pop(developer_id, None)
 
-    def let_go(self, developer_id: UUID) -> None:
-        """Ask the keys again for this developer's: another node may have destroyed it."""
+    def let_go(self) -> None:
+        """Ask for each key again: another node may have destroyed it."""
         with self._lock:
-            self._ready.pop(developer_id, None)
+            self._ready.clear()
 
     def _key_for(self, developer_id: UUID) -> _Key:
         if (key := self._known_key(developer_id)) is not None:

@@ -4,9 +4,8 @@ What is copied, in this order: the keys there are; the log, as of one moment; th
 internal secret. So no word in the copy of the log is without its key. The views and the archive are left out: they are
 made from the log. A backup counts once it has its name: until then it is a draft beside it.
 
-A backup may come from anywhere, so the manifest is read first, and nothing is written but the regular files that it
-names, each with its bytes and its SHA-256. The headers of a .tar file are read one by one: `tarfile` follows links,
-unpacks compressed files and believes sizes, and its filters are not in every Python.
+A backup may come from anywhere, so nothing is written but the regular files that its manifest names. The headers of a
+.tar file are read one by one: `tarfile` follows links, unpacks, believes sizes, and not every Python has its filters.
 """
 
 import hashlib

@@ -1,9 +1,7 @@
-"""Verifying a folder, also under a running server: the log, the keys, the tables against a replay, the archive
-against its list. Nothing is changed. Each finding says what is wrong, where, and what to do.
+"""Verifies a folder, also under a running server: the log, the keys, the tables against a replay, the archive.
 
-A key that was made once and whose file is gone is damage that no part of the log shows by itself. Whose key was made
-is listed beside the keys (`svc/log/vault.py`). A folder without such a list (an older one, a restored one, one whose
-keys all went) gets it from the log: who claimed a session had a key, unless forgotten since.
+Whose key was made is listed beside the keys. A folder without such a list (an older one, a restored one, one whose keys
+all went) gets it from the log: who claimed a session had a key, unless forgotten since.
 """
 
 import sqlite3
@@ -32,7 +30,6 @@ from svc.actors.administration import load_directory
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
-from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
@@ -78,11 +75,8 @@ def lost_keys(store: EventStore) -> list[LostKey]:
 
 
 def _keys_of(store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
-    """Where keys belong, with the names of their developers; blank where the log is damaged there."""
-    try:
-        developers = load_directory(store).all(Developer) if developer_ids else ()
-    except CorruptEvent:
-        developers = ()
+    """Where keys belong, with the names of their developers."""
+    developers = load_directory(store).all(Developer) if developer_ids else ()
     names = {each.id: each.display_name for each in developers}
     return [LostKey(each, names.get(each, ""), store.vault.keys.path_of(each)) for each in sorted(developer_ids)]
 
@@ -111,12 +105,9 @@ def forgotten(store: EventStore) -> frozenset[UUID]:
 
 
 def _developers(store: EventStore, *kinds: type[DeveloperEvent]) -> frozenset[UUID]:
-    """Whom such events tell of, by the index of topics; where one is corrupt, by reading the whole log."""
-    try:
-        found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
-    except CorruptEvent:
-        found = [each for piece in store.pieces(0, store.head()) for each in piece.events]
-    return frozenset(each.event.developer_id for each in found if isinstance(each.event, kinds))
+    pieces = store.pieces(0, topics=[kind.TOPIC for kind in kinds])
+    found = (each.event for piece in pieces for each in piece.events)
+    return frozenset(event.developer_id for event in found if isinstance(event, kinds))
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -161,17 +152,17 @@ def _log(var: Path, store: EventStore, heard: Progress) -> tuple[list[Finding], 
     findings = [Finding("log", where, flaw, _RESTORE) for where, flaw in _flaws_beside(var, store)]
     head, events, before = store.head(), 0, 0
     try:
-        for _, some, corrupt, reached in store.pieces(0, head, open_words=True):
-            findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
-            events += len(some) + len(corrupt)
-            for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):
+        for piece in store.pieces(0, head, open_words=True):
+            findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in piece.corrupt]
+            events += len(piece.all)
+            for position in (each.position for each in piece.all):
                 if position != before + 1:  # both stores number events without a gap
                     first, last = before + 1, position - 1
                     gap = f"position {first}" if first == last else f"positions {first} to {last}"
                     findings.append(Finding("log", gap, "an event was deleted", _RESTORE))
                 before = position
-            before = reached
-            heard(reached, head)
+            before = piece.reached
+            heard(before, head)
     except StoreUnavailable as error:
         findings.append(Finding("log", f"after position {before}", f"cannot be read: {error}", _RESTORE))
     return findings, events

@@ -33,7 +33,7 @@ from projections.facts.facts import GiveWay, reading_in
 from projections.facts.rows import Touched
 from projections.reader import SCHEMA_VERSION, create_tables, is_passing
 from svc.log.codec import CorruptEvent
-from svc.log.store import EventStore, StoreUnavailable
+from svc.log.store import EventStore, StoreUnavailable, leave_out
 from svc.log.vault import sync
 from svc.process import MIB_BYTES, READ_BYTES_MAX, STORE_BUSY_TIMEOUT_MS
 
@@ -147,10 +147,7 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def serving_file(folder: Path, store: EventStore) -> Path:
-    """The file that the pointer names, or a new, empty one where that cannot be read. Raises `StoreUnavailable`.
-
-    One that was built by other rules serves until it is built anew.
-    """
+    """The file that the pointer names, or a new, empty one where that cannot be read. Raises `StoreUnavailable`."""
     path, reason, position = current_file(folder, of_any_rules=True), "there are none for these tables", 0
     if path is not None:
         try:
@@ -181,10 +178,7 @@ def earlier_files(path: Path) -> list[Path]:
 
 @contextmanager
 def taking_readings(path: Path, store: EventStore) -> Iterator[None]:
-    """While views are made, texts of the log are not read anew where earlier views hold their readings.
-
-    These are the newest views of this log, of other tables or rules, whose texts were read as this program reads them.
-    """
+    """While views are made, no text is read anew where earlier views, of other tables or rules, hold what was read."""
     kept, named = readings_of_log(store), path.name.rpartition("-")[0]
     with ExitStack() as opened:
         opened.callback(setattr, kept, "earlier", None)
@@ -219,10 +213,7 @@ class ViewsWriter:
         self.db, self._store, self._give_way = db, store, give_way
 
     def step(self, limit_events: int, later: Touched | None = None) -> Stepped:
-        """Apply the next facts after the bookmark, or pass a corrupt one over.
-
-        `later`: is told what is to be derived, which `derive_later` does.
-        """
+        """Apply the next facts after the bookmark, or pass a corrupt one over. `later`: is told what to derive."""
         self.db.set_progress_handler(self._give_way, GIVE_WAY_SQLITE_STEPS)
         after = bookmark(self.db).position
         try:
@@ -232,10 +223,10 @@ class ViewsWriter:
             try:
                 facts = self._read_facts(after, limit_events=1)
             except CorruptEvent as error:
-                position = error.position or after + 1
-                log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
-                pass_over(self.db, position, "CorruptEvent", self._store.fingerprint(position))
-                return Stepped(position)
+                at = error.position
+                log.error("a stored event is corrupt and is passed over", position=at, reason=str(error))
+                pass_over(self.db, at, "CorruptEvent", self._store.fingerprint(at))
+                return Stepped(at)
         if not facts:
             return Stepped(after)
         took_seconds: defaultdict[UUID, float] = defaultdict(float)
@@ -274,10 +265,7 @@ class ViewsWriter:
     def fill(
         self, progress: Callable[[int, int], None], batch_events: int = LEAP_BATCH_EVENTS, up_to: int | None = None
     ) -> None:
-        """Bring empty views up to a position, by default the end of the log; no further than the log goes.
-
-        `progress`: is told of the events applied so far, and the events there are.
-        """
+        """Bring empty views up to a position, by default the end of the log; no further than the log goes."""
         end, before, position = self._store.head() if up_to is None else up_to, -1, 0
         progress(position, end)
         while before < position < end:
@@ -287,7 +275,7 @@ class ViewsWriter:
     def _fetched(self, positions: Iterable[int]) -> Mapping[int, Event]:
         """Events whose words the derivation needs again; a corrupt one is missing."""
         try:
-            found = self._store.read_positions(positions, open_words=_READ, heard=_left_out)
+            found = self._store.read_positions(positions, open_words=_READ, heard=leave_out)
             return {fact.position: fact.event for fact in self._as_read(found.values())}
         except StoreUnavailable as error:
             raise TextsUnavailable(str(error)) from error
@@ -310,15 +298,11 @@ class ViewsWriter:
         older = [fact.position for fact in found if is_older(fact.event)]
         digester_of = self._store.vault.known_digester
         # A damaged export leaves the old reading.
-        whole = self._store.read_positions(older, heard=_left_out) if older else {}
+        whole = self._store.read_positions(older, heard=leave_out) if older else {}
         for fact in found:
             if fact.position in whole and is_older(event := whole[fact.position].event):
                 fact = replace(fact, event=reread(event, digester_of(event.developer_id), self._give_way))
             yield fact
-
-
-def _left_out(_corrupt: CorruptEvent) -> None:
-    """It is named where it is passed over, and by `svc verify`."""
 
 
 class RetainedReadings:
@@ -363,19 +347,19 @@ class RetainedReadings:
 
     def _read_chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
         # A corrupt one is passed over at its own place in the log: what it told is lost, and no more.
-        found = [each.event for each in self._store.read_positions([sealed_at], heard=_left_out).values()]
+        found = [each.event for each in self._store.read_positions([sealed_at], heard=leave_out).values()]
         return {row.position: row for event in found for row in retained_readings(cast(ReadingsRetained, event))}
 
     def _read_more(self) -> bool:
         """Take in what was retained since; whether there was anything."""
         began_at = self._read_up_to
-        topics = [ReadingsRetained.TOPIC]
-        while sealed := self._store.read_topics(topics, self._read_up_to, RECALL_EVENTS, heard=_left_out):
-            for recorded in sealed:
+        pieces = self._store.pieces(began_at, topics=[ReadingsRetained.TOPIC], most=RECALL_EVENTS)
+        for piece in pieces:
+            for recorded in piece.events:
                 if isinstance(event := recorded.event, ReadingsRetained):
                     for place in range(event.first // PLACES, event.last // PLACES + 1):
                         self._facts[event.scope, place].append(recorded.position)
-            self._read_up_to = sealed[-1].position
+            self._read_up_to = piece.reached
         return self._read_up_to > began_at
 
 

@@ -105,6 +105,14 @@ class Household(NamedTuple):
         return tables_of(self.var)
 
 
+def damage(var: Path, where: str, change: Callable[[bytes], bytes] = lambda _state: b"") -> int:
+    """Change the first of these events as no program would; its position."""
+    with closing(sqlite3.connect(var / "events.db")) as db, db:
+        position, state = db.execute(f"SELECT min(rowid), state FROM stored_events WHERE {where}").fetchone()
+        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (change(state), position))
+    return int(position)
+
+
 class Worked(NamedTuple):
     """A stopped folder with the work of two."""
 
@@ -157,10 +165,8 @@ def holding(folder: Path, *needles: bytes) -> list[str]:
 async def household(
     var: Path, *, demo: bool = False, now_us: int = NOW_US, reporting: bool = False, **more: Any
 ) -> AsyncIterator[Household]:
-    """A folder that is set up, with two members; `demo`: and a month of the sample's work by the owner.
-
-    `more`: of settings.
-    """
+    """A folder that is set up, with two members; `demo`: and a month of the sample's work by the owner. `more`: of
+    settings."""
     clock = FixedClock(now_us)
     settings = Settings(var=str(var), catalog_refresh=False, **more)
     async with open_service(settings, clock=clock, reporting=reporting) as service:

@@ -1,5 +1,7 @@
 """Who comes in: links, browsers, the last use of a key or a browser, and budgets that forget nobody who matters."""
 
+from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -7,13 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.event import Reason, Scope
+from aggregates.event import NewEvent, Reason, Scope
 from aggregates.ids import link_stream, membership_stream, sign_in_stream
 from aggregates.people import acts, entry
-from aggregates.people.directory import Directory, Key, Link
+from aggregates.people.decide import decide_people
+from aggregates.people.directory import Directory, Key, Link, Membership, Organization, SignIn
 from aggregates.people.entry import DEVELOPER, USERS_MAX, Budgets, Exhausted
 from aggregates.times import US_PER_DAY, US_PER_MINUTE, US_PER_SECOND
-from tests.support.basics import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, named, why
+from tests.support.basics import (
+    ACME,
+    ANA,
+    ANA_KEY,
+    BEN,
+    BEN_KEY,
+    EVE,
+    EVE_KEY,
+    FOUNDING,
+    NOW_US,
+    OTHER,
+    carry_out,
+    company,
+    named,
+    why,
+)
 from tests.support.tables import table
 
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
@@ -263,3 +281,66 @@ def test_no_stretch_of_time_lets_more_through_than_a_window_and_what_leaks(most:
         for last in range(first, len(passed)):
             leaked = (passed[last] - start_us) * most / US_PER_MINUTE
             assert last - first + 1 <= most + leaked + 1 + 1e-6
+
+
+# --- where an event cannot be read ---------------------------------------------------------------------------------
+
+FIRST, SECOND, BY_ADDRESS = (entry.Account(issuer="https://x.test", subject=s, email=s) for s in ("1", "2", "b@x.io"))
+STORY = (
+    *FOUNDING,
+    acts.ChangeOrganization(organization_id=ACME, redaction=False),
+    acts.ChangeOrganization(organization_id=ACME, redaction=True, text_leaves=False, team_minimum=5),
+    acts.ChangeDeveloper(developer_id=BEN, email=BY_ADDRESS.email),
+    *(
+        acts.LinkIdentity(identity_id=each.identity_id, issuer=each.issuer, developer_id=BEN)
+        for each in (FIRST, SECOND)
+    ),
+    *(OFFER, NEWER, OPEN),
+    acts.OfferLink(link_id=named("for eve"), organization_id=OTHER, developer_id=EVE, expires_at_us=END_US),
+    acts.NoteKeyUse(credential_id=named(EVE_KEY), last_used_on="2026-08-01"),
+    acts.OfferLink(link_id=named("for ana"), organization_id=ACME, developer_id=ANA, expires_at_us=END_US),
+    LEAVES,
+    acts.StartMembership(organization_id=ACME, developer_id=BEN, role="owner"),
+    acts.ChangeMembership(membership_id=membership_stream(ACME, ANA), role="member"),
+    acts.CreateTeam(team_id=named("team"), organization_id=ACME, name="Core"),
+    acts.AddTeamMember(team_membership_id=named("stay"), team_id=named("team"), developer_id=ANA),
+    acts.RemoveTeamMember(team_membership_id=named("stay")),
+    acts.RevokeKey(credential_id=named(ANA_KEY)),
+)
+
+
+def has(directory: Directory) -> set[Any]:
+    """What is open, and to whom, and what organizations let happen."""
+    found, begun = set[Any](), entry.begun(directory, entry.Uses())
+    for each in directory.all(Organization):
+        let = (each.id, each.text_leaves), (each.id, "unredacted", not each.redaction)
+        found |= {one for one in let if one[-1]} | {(each.id, most) for most in range(each.team_minimum, 9)}
+    for scope in {each.scope for each in directory.all(Membership)}:
+        if (who := entry.principal(directory, scope)) is not None:
+            links = [link for link in directory.all(Link, scope=scope) if link.opens(NOW_US)]
+            found |= {who, *((scope, team.id) for team in directory.teams_of(scope))}
+            found |= {key.id for key in directory.all(Key, scope=scope, revoked=False)}
+            found |= {link.id for link in links if link.by == link.developer_id or link.developer_id not in begun}
+    found |= {each.id for each in directory.all(SignIn) if entry.signed_in(directory, each.id, NOW_US)}
+    for account in (FIRST, SECOND, BY_ADDRESS):
+        with suppress(entry.NotProven):
+            found.add((account.subject, entry.developer_behind(account, directory)))
+    return found
+
+
+def test_an_event_that_cannot_be_read_opens_nothing_to_anybody() -> None:
+    """Whichever it is, nobody has more than if it had been read, then and after what follows."""
+    directory, told = Directory(), list[NewEvent]()
+    for act in STORY:
+        told += decide_people(act, directory, NOW_US, BEN)[0]
+        carry_out(directory, act, by=BEN)
+    for lost in told:
+        whole, rest = Directory(), Directory()
+        for each in told:
+            whole.apply(each.stream_id, each.event)
+            if each is lost:
+                rest.lose(each.stream_id, each.event.TOPIC)
+            else:
+                rest.apply(each.stream_id, each.event)
+            assert has(rest) <= has(whole), (lost.event, each.event)
+            assert rest.version(each.stream_id) == whole.version(each.stream_id)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 import trio
+from eventsourcing.persistence import StoredEvent
 
 from aggregates.event import Refused
 from aggregates.people.acts import CreateDeveloper, StartMembership
@@ -90,6 +91,20 @@ async def test_who_is_forgotten_is_forgotten_by_every_node(shared_store: str, tm
         await together(first, second)
         assert [house.service.store.vault.open(sealed) for house in (first, second)] == [None, None]
         assert first.tables() == second.tables() == before
+
+
+async def test_what_a_node_cannot_read_hides_nothing_that_comes_after_it(shared_store: str, tmp_path: Path) -> None:
+    async with two_nodes(tmp_path, shared_store) as (first, second):
+        store, whose = second.service.store, first.owner.developer_id
+        sealed = store.vault.seal(whose, "hello")
+        store.vault.keys.destroy(whose)
+        for topic in ("membership.started", "developer.forgotten"):
+            store.recorder.insert_events([StoredEvent(uuid4(), 1, topic, b"")])
+        kim = CreateDeveloper(developer_id=uuid4(), display_name="Kim")
+        assert not isinstance(await first.service.administer(kim), Refused)
+        await together(first, second)
+        assert second.service.directory.name_of(kim.developer_id) == "Kim"
+        await until(lambda: store.vault.open(sealed) is None)
 
 
 async def test_a_job_is_done_by_one_node_and_goes_on_at_another(

@@ -5,16 +5,18 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 import structlog
 import trio
 
-from aggregates.event import Mendable, Scope, Unavailable
+from aggregates.event import Mendable, NewEvent, Scope, Unavailable
+from aggregates.ids import retained_stream
 from aggregates.people.acts import StartMembership
 from aggregates.people.directory import Stay
+from aggregates.retained import FORM, ReadingsRetained, RetainedReading, packed_readings
 from aggregates.times import Window
 from projections.apply import bookmark
 from projections.prices import TeamWindow
@@ -33,6 +35,7 @@ from svc.views import replay as rebuilding
 from svc.views.projector import Projector, ReadPool
 from svc.views.replay import Progress, Rebuilding, nameless
 from svc.views.views import (
+    RECALL_EVENTS,
     VIEWS_WAL_BYTES,
     Stepped,
     ViewsDamaged,
@@ -40,10 +43,11 @@ from svc.views.views import (
     new_file,
     open_writer,
     point_to,
+    readings_of_log,
     remove_others,
     serving_file,
 )
-from tests.support.household import NOW_US, Household
+from tests.support.household import NOW_US, Household, damage, household
 from tests.svc.test_service import TEXT, house, rows, ticker
 
 __all__ = ["house"]
@@ -58,13 +62,6 @@ def shatter(path: Path, table: str) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xa5" * size)
-
-
-def flip_a_bit(var: Path, position: int) -> None:
-    with closing(sqlite3.connect(var / EVENTS_FILE)) as db, db:
-        (state,) = db.execute("SELECT state FROM stored_events WHERE rowid = ?", (position,)).fetchone()
-        spoiled = state[:40] + bytes([state[40] ^ 1]) + state[41:]
-        db.execute("UPDATE stored_events SET state = ? WHERE rowid = ?", (spoiled, position))
 
 
 def views_of(house: Household) -> Path:
@@ -231,7 +228,7 @@ async def test_a_corrupt_event_is_named_to_whoever_needs_it(house: Household) ->
     await house.prompt(TEXT)
     (row,) = await rows(house)
     (position,) = [each.position for each in house.service.store.read_after(0, 99) if "prompt" in each.event.TOPIC]
-    flip_a_bit(views_of(house).parent, position)
+    damage(views_of(house).parent, f"rowid = {position}")
     with structlog.testing.capture_logs() as logs:
         found = await house.service.read(house.owner, prompt_rows, UUID(row.sub_session_id), 50, 0)
     assert found is not None
@@ -242,17 +239,46 @@ async def test_a_corrupt_event_is_named_to_whoever_needs_it(house: Household) ->
         assert word in line["reason"]
 
 
-async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_to_do(tmp_path: Path) -> None:
-    """Who belongs to what cannot be guessed, so nothing is served."""
+async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about_and_nobody_else(tmp_path: Path) -> None:
+    """Once it is said which; who was shut out may be taken in again."""
+    async with household(tmp_path) as house:
+        (_, position) = [each.position for each in house.service.store.read_topics([StartMembership.TOPIC])]
+    damage(tmp_path, f"rowid = {position}")
+    for is_in in (False, True):
+        with structlog.testing.capture_logs() as logs:
+            async with open_service(Settings(var=str(tmp_path))) as service:
+                members = [service.directory.membership(scope) is not None for scope in (house.owner, house.other)]
+                assert members == [True, is_in]
+                await service.administer(StartMembership(**msgspec.structs.asdict(house.other)))
+                assert service.directory.membership(house.other) is not None
+        (reason,) = [line["reason"] for line in logs if "about people" in line["event"]]
+        assert f"position {position} (stream " in reason
+
+
+async def test_a_start_that_cannot_tell_whom_an_event_is_about_ends_and_says_what_to_do(tmp_path: Path) -> None:
     settings = Settings(var=str(tmp_path))
     async with open_service(settings) as service:
         await initialize(service, tmp_path)
         (position,) = [each.position for each in service.store.read_topics([StartMembership.TOPIC])]
-    flip_a_bit(tmp_path, position)
+    with closing(sqlite3.connect(tmp_path / EVENTS_FILE)) as db, db:
+        db.execute("UPDATE stored_events SET originator_version = 7 WHERE rowid = ?", (position,))
     with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
         async with open_service(settings):
             pass
     assert issubclass(CorruptEvent, Mendable), "shown as one sentence"
+
+
+def test_damaged_readings_of_deleted_texts_hide_none_that_stand_behind_them(tmp_path: Path) -> None:
+    scope = Scope(uuid4(), uuid4())
+    whose = msgspec.structs.asdict(scope)
+    with closing(open_log(tmp_path)) as store:
+        for place in range(1, RECALL_EVENTS + 2):
+            rows = packed_readings([RetainedReading(place)])
+            told = ReadingsRetained(received_at_us=1, **whose, first=place, last=place, form=FORM, rows=rows)
+            store.append([NewEvent(retained_stream(*whose.values(), place), 1, told)])
+        for position in range(1, place):
+            damage(tmp_path, f"rowid = {position}")
+        assert readings_of_log(store).standing(scope, place) == RetainedReading(place)
 
 
 class Kept:
