@@ -3,9 +3,8 @@
 A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
 that owns the mailbox carries the command out whether anybody still waits or not.
 
-Commands that wait are decided in turn and appended together: the second sees what the first will have done. After a
-refused or failed append the actor forgets its streams and reads them again, so it knows nothing that is not in the log.
-Ids are deterministic, so deciding twice never captures twice.
+Commands that wait are decided in turn and appended together: the second sees what the first will have done. Ids are
+deterministic, so deciding twice, as after a failed append, never captures twice.
 """
 
 import time
@@ -18,10 +17,11 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.capture.events import SessionClaimed
+from aggregates.capture.events import AnyCapture, SessionClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Event, Mendable, Newest, NewEvent, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
+from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
 from svc.log.codec import rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
@@ -51,10 +51,7 @@ T = TypeVar("T")
 
 
 class Turns:
-    """Work is done one piece after the other, and to its end, also where whoever sent it has gone.
-
-    Where another node that shares the log decided meanwhile, it is done again.
-    """
+    """Work is done one after the other, and to its end; again where another node decided meanwhile."""
 
     def __init__(self, store: EventStore, waiting_max: int, full: str) -> None:
         self._lock, self._store, self._waiting_max, self._full = trio.Lock(), store, waiting_max, full
@@ -151,10 +148,10 @@ class Streams:
     def forget(self) -> None:
         self._known.clear()
 
-    async def load(self, ids: Sequence[UUID]) -> None:
+    async def load(self, ids: Sequence[UUID], *, stateful: bool) -> None:
         def read(stream_id: UUID) -> KnownStream:
-            known = EMPTY
-            for recorded in self._store.read_stream(stream_id, open_words=False):
+            known = EMPTY if stateful else KnownStream(self._store.version(stream_id), None)
+            for recorded in self._store.read_stream(stream_id, open_words=False) if stateful else ():
                 known = KnownStream(recorded.version, evolve(known.state, recorded.event))
             return known
 
@@ -246,7 +243,8 @@ class DeveloperActor:
         decided: list[tuple[Request, Decision]] = []
         staged: list[NewEvent] = []
         for request in requests:
-            await self._streams.load(streams_of(request.command))
+            stateful = isinstance(request.command, AnyCapture | ReportEvent)  # else no decision rests on what is there
+            await self._streams.load(streams_of(request.command), stateful=stateful)
             decision = await self._decide(request)
             if decision is not None:
                 staged += self._streams.stage(decision.events)

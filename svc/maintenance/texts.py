@@ -4,9 +4,6 @@ What was read from a text is kept as a fact before the text goes. An order to fo
 carries it out, however often that is broken off; each step may be done twice. The person's keys are revoked and
 memberships ended. What was read from their texts is appended. Their data key is destroyed while nothing is written.
 The views are built anew. The closed texts are deleted from the log. That it is done is a fact, too.
-
-Each organization sets its retention in days since a text was received. `retention_days_telemetry`: exports as they were
-received. `retention_days_text`: what people and agents wrote, and with it the exports, which quote it.
 """
 
 from collections import defaultdict
@@ -27,14 +24,15 @@ from aggregates.event import DeveloperEvent, Event, NewEvent, RecordedEvent, Sco
 from aggregates.ids import forget_stream, retained_stream, retention_stream
 from aggregates.judging.rubric import JoinedReading
 from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
-from aggregates.people.directory import Directory, Key, Membership, Organization
+from aggregates.people.directory import Developer, Directory, Key, Membership, Organization
 from aggregates.times import US_PER_DAY
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.actors import Clock, recur
 from svc.actors.administration import Administration
+from svc.log.codec import CorruptEvent
 from svc.log.journal import Journal
-from svc.log.store import EventStore, Piece
+from svc.log.store import EventStore, Piece, leave_out
 from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -50,6 +48,8 @@ RETENTION_YOUNG_EVENTS = 20_000  # too young in a row: then a retention looks on
 
 log = structlog.get_logger()
 T = TypeVar("T")
+_BROKEN = "an order to forget somebody could not be carried out; it is tried again"
+_UNREADABLE = "what stands of an order to forget somebody cannot be read; order it again where it is not done"
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 
 
@@ -82,9 +82,8 @@ class TextDeleter:
         log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
 
     async def append(self, stream_id: UUID, event: Event) -> int:
-        newest = await aside(lambda: self.store.read_newest(stream_id))
-        version = 1 if newest is None else newest.version + 1
-        (position,) = await self.journal.append([NewEvent(stream_id, version, event)])
+        version = await aside(partial(self.store.version, stream_id))
+        (position,) = await self.journal.append([NewEvent(stream_id, version + 1, event)])
         return position
 
     def _sealing_events(self, positions: Sequence[int]) -> list[NewEvent]:
@@ -93,7 +92,9 @@ class TextDeleter:
         """Where a text begins in the fact at a position, and the position and beginning of a text like it."""
         joined: dict[int, list[JoinedReading]] = defaultdict(list)
         """What was read of a fact's prompts together with others."""
-        facts = sorted(self.store.read_positions(positions).values(), key=lambda fact: fact.position)
+        # What cannot be read tells nothing to keep, and its text goes all the same.
+        found = self.store.read_positions(positions, heard=leave_out)
+        facts = [found[position] for position in sorted(found)]
         read_from = (PromptCaptured, PromptAnswered, RecordsCaptured)
         named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, read_from)}
         with self.projector.readers.reading() as views:
@@ -139,12 +140,18 @@ async def aside(work: Callable[[], T]) -> T:
     return done
 
 
-def open_orders(store: EventStore) -> list[retained.ForgetOrdered]:
-    newest: dict[UUID, RecordedEvent] = {}
-    for recorded in store.read_topics([retained.ForgetOrdered.TOPIC, retained.DeveloperForgotten.TOPIC]):
-        assert isinstance(recorded.event, DeveloperEvent)
-        newest[recorded.event.developer_id] = recorded
-    return [recorded.event for recorded in newest.values() if isinstance(recorded.event, retained.ForgetOrdered)]
+def open_orders(store: EventStore, heard: Callable[[CorruptEvent], object] = leave_out) -> list[retained.ForgetOrdered]:
+    """One that was perhaps carried out is none: whoever came back since would be forgotten without an order."""
+    newest = dict[UUID, Event]()
+    for piece in store.pieces(0, topics=(retained.ForgetOrdered.TOPIC, retained.DeveloperForgotten.TOPIC)):
+        for each in piece.all:
+            if isinstance(each, RecordedEvent):
+                newest[each.stream_id] = each.event
+            else:
+                heard(each)
+                if each.topic == retained.DeveloperForgotten.TOPIC:
+                    newest.pop(each.stream_id, None)
+    return [event for event in newest.values() if isinstance(event, retained.ForgetOrdered)]
 
 
 class Forgetting:
@@ -153,17 +160,31 @@ class Forgetting:
         self.carried_out: Callable[[int], object] = lambda _position: None
         """Called with the position of the fact that somebody is forgotten."""
         self._looked_up_to = -1
+        self._told: set[int] = set()  # positions of what cannot be read
 
     async def run(self) -> None:
         """Carry out orders until cancelled, beginning with those that were broken off."""
-        broken = "an order to forget somebody could not be carried out; it is tried again"
-        await recur(self._carry_out, ORDERS_SECONDS, broken, RESTART_SECONDS_MAX)
+        await recur(self._carry_out, ORDERS_SECONDS, _BROKEN, RESTART_SECONDS_MAX)
 
     async def _carry_out(self) -> None:
         await self._texts.journal.wait_beyond(self._looked_up_to)
         head = self._texts.journal.head
-        for order in await aside(lambda: open_orders(self._texts.store)):
-            await self._forget(order)
+        corrupt, failed = list[CorruptEvent](), list[Exception]()
+        for order in await aside(partial(open_orders, self._texts.store, corrupt.append)):
+            try:
+                await self._forget(order)
+            except Exception as error:  # the orders about others are carried out all the same
+                failed.append(error)
+        for each in corrupt:
+            if each.position not in self._told:
+                self._told.add(each.position)
+                everybody = self._administration.directory.all(Developer)
+                whose = next((str(one.id) for one in everybody if forget_stream(one.id) == each.stream_id), None)
+                log.error(_UNREADABLE, developer_id=whose, reason=str(each))
+        for other in failed[1:]:
+            log.warning(_BROKEN, exc_info=other)
+        if failed:
+            raise failed[0]
         self._looked_up_to = head
 
     async def _forget(self, order: retained.ForgetOrdered) -> None:
@@ -246,10 +267,7 @@ class _Term(msgspec.Struct):
 
 
 class Retention:
-    """A fact is old when its own time of receipt is: a clock that ran ahead for a while must not keep what came later.
-
-    So each is looked at once, and stretches with young texts are remembered until they are due, within one process.
-    """
+    """A fact is old when its own time of receipt is: a clock that ran ahead must not keep what came later."""
 
     def __init__(self, texts: TextDeleter, directory: Directory) -> None:
         self._texts, self._directory = texts, directory
@@ -277,7 +295,8 @@ class Retention:
         # Popped while it changes: where this is broken off, the next time begins where the log says.
         term = self._terms.pop((organization_id, kind), None)
         if term is None:
-            newest = await aside(partial(self._texts.store.read_newest, retention_stream(organization_id, kind)))
+            stream_id = retention_stream(organization_id, kind)
+            newest = await aside(partial(self._texts.store.read_newest, stream_id, heard=leave_out))
             noted = newest.event.up_to if newest is not None and isinstance(newest.event, retained.WordsExpired) else 0
             term = _Term(organization_id, kind, noted, [_Stretch(noted, inf, 0)])
         due = [stretch for stretch in term.left if stretch.earliest_us <= end_us]

@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import cast
+from uuid import UUID
 
 import msgspec
 import pytest
 import trio
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.decide import TOPICS
-from aggregates.event import Scope, Words
+from aggregates.event import NewEvent, Scope, Words
+from aggregates.ids import forget_stream
 from aggregates.people.acts import ChangeDeveloper, ChangeOrganization
 from aggregates.people.directory import Developer, Key, Membership
 from aggregates.retained import ForgetOrdered
@@ -22,10 +25,12 @@ from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli import main
 from svc.cli.access import Access, NotReached
 from svc.cli.serving import give
+from svc.log.opening import open_log
+from svc.log.vault import Vault
 from svc.maintenance.texts import TEXTS, open_orders
 from svc.maintenance.verify import verify
 from svc.process import Place
-from tests.support.household import PLANTED, Household, Worked, holding, household, no_progress, rebuilt
+from tests.support.household import PLANTED, Household, Worked, damage, holding, household, no_progress, rebuilt
 from tests.support.process import init
 
 SECONDS = 60
@@ -88,14 +93,60 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(worked: Worked, tmp_
     assert rebuilt(tmp_path / "var", tmp_path / "again.db") == before
 
 
-async def test_damaged_readings_of_one_take_nothing_of_others_with_them(worked: Worked, tmp_path: Path) -> None:
+def order(var: Path, scope: Scope) -> None:
+    """While no server runs."""
+    given = ForgetOrdered(received_at_us=1, **msgspec.structs.asdict(scope))
+    with closing(open_log(var)) as store:
+        store.append([NewEvent(forget_stream(scope.developer_id), 1, given)])
+
+
+@pytest.mark.parametrize("topic", ["forget.ordered", "developer.forgotten"])
+async def test_a_damaged_order_hinders_no_other_and_is_named_once(worked: Worked, topic: str) -> None:
+    """Nobody guesses whether it was carried out; it may be given again."""
+    other = worked.other.developer_id
+    if topic == "forget.ordered":
+        order(worked.var, worked.other)
+    else:
+        async with household(worked.var) as house:
+            await forget(house, house.other)
+            await house.prompt("Begin anew with src/b.py", house.other, "s3")
+    damage(worked.var, f"topic = '{topic}'")
+    with capture_logs() as logs:
+        async with household(worked.var) as house:
+            await forget(house, house.owner)
+            assert house.service.store.vault.keys.there() == {other}
+            await forget(house, house.other)
+            assert house.service.store.vault.keys.there() == frozenset()
+    (line,) = [line for line in logs if "order it again" in line["event"]]
+    assert (line["developer_id"], topic in line["reason"]) == (str(other), True)
+
+
+@pytest.mark.parametrize("end", [b"", b"?"], ids=["cut off", "changed"])
+async def test_a_text_that_cannot_be_opened_is_deleted_like_any_other(worked: Worked, end: bytes) -> None:
+    position = damage(worked.var, "topic = 'prompt.captured'", lambda state: state[:-1] + end)
     async with household(worked.var) as house:
         await forget(house, house.owner)
-    with closing(sqlite3.connect(worked.var / "events.db")) as db, db:
-        db.execute("UPDATE stored_events SET state = x'00' WHERE topic = 'standing.sealed'")
-    rebuilt(worked.var, tmp_path / "again.db")
-    with closing(sqlite3.connect(tmp_path / "again.db")) as db:
-        assert (str(worked.other.developer_id),) in db.execute("SELECT developer_id FROM sub_sessions").fetchall()
+        found = house.service.store.read_positions([position])[position].event
+    assert isinstance(found, PromptCaptured)
+    assert found.prompt == Words(None)
+
+
+async def test_an_order_that_fails_holds_no_other_up(worked: Worked, monkeypatch: pytest.MonkeyPatch) -> None:
+    destroy = Vault.destroy
+
+    def refusing(vault: Vault, developer_id: UUID) -> None:
+        if developer_id == worked.owner.developer_id:
+            raise OSError(30, "Read-only file system")
+        destroy(vault, developer_id)
+
+    monkeypatch.setattr(Vault, "destroy", refusing)
+    for scope in (worked.owner, worked.other):
+        order(worked.var, scope)
+    async with household(worked.var) as house:
+        with trio.fail_after(SECONDS):
+            while [each.developer_id for each in open_orders(house.service.store)] != [worked.owner.developer_id]:
+                await house.service.journal.wait_beyond(house.service.journal.head)
+        assert house.service.store.vault.keys.there() == {worked.owner.developer_id}
 
 
 class Folder:
@@ -190,7 +241,7 @@ def states(var: Path) -> list[tuple[int, str, bytes]]:
 def kept(house: Household) -> list[tuple[str, bool, bool]]:
     """Of each capture of words: its kind, whether its text is there, and whether its export is."""
     found = []
-    for event in (each.event for each in house.service.store.read_after(0, 10_000)):
+    for event in (one.event for each in house.service.store.pieces(0, open_words=True) for one in each.events):
         if isinstance(event, PromptCaptured):
             found.append((event.TOPIC, event.prompt.text is not None, False))
         elif isinstance(event, RecordsCaptured):
@@ -266,11 +317,14 @@ async def test_a_clock_that_ran_ahead_keeps_nothing_that_came_later(house: House
     assert holding(house.var, PLANTED.encode(), NEWER.encode()) == []
 
 
-async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path) -> None:
-    """What one has looked at is remembered in no file."""
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_a_process_that_begins_anew_finds_what_was_too_young(tmp_path: Path, damaged: bool) -> None:
+    """What one has looked at is remembered in no file, and how far it came only in the log."""
     async with household(tmp_path / "var") as house:
         await with_a_clock_ahead(house)
         await house.service.retention.apply()
+    if damaged:
+        damage(tmp_path / "var", "topic = 'words.expired'")
     async with household(tmp_path / "var") as house:
         house.clock.advance(80 * DAY_US)
         assert await house.service.retention.apply() == 1
