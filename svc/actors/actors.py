@@ -1,10 +1,7 @@
 """One actor per developer: a task with a bounded mailbox that decides, appends and replies, in this order.
 
-A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
-that owns the mailbox carries the command out whether anybody still waits or not.
-
-Commands that wait are decided in turn and appended together: the second sees what the first will have done. Ids are
-deterministic, so deciding twice, as after a failed append, never captures twice.
+The task carries a command out whether its sender still waits or not. Commands that wait are decided in turn, appended
+together: the second sees what the first will have done. Ids are deterministic: deciding twice captures nothing twice.
 """
 
 import time
@@ -23,7 +20,7 @@ from aggregates.event import Context, Decision, Digester, Event, Mendable, Newes
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
-from svc.log.codec import rough_bytes
+from svc.log.codec import CorruptEvent, rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
 from svc.log.vault import Vault
@@ -211,7 +208,6 @@ class DeveloperActor:
     async def _handle(self, requests: list[Request]) -> None:
         if self._context.store.shared is not None:  # another node may have written to what may change
             self._streams.drop(stream_id for request in requests for stream_id in required_streams(request.command))
-        again = "others wrote to the same streams again and again; send the capture again"
         try:
             if await self._attempt(requests, required_streams):
                 return
@@ -219,18 +215,22 @@ class DeveloperActor:
                 for _ in range(ACTOR_RETRIES_MAX):
                     if await self._attempt([request], touched_streams):
                         break
-                request.settle(StoreUnavailable(again))
+                request.settle(
+                    StoreUnavailable("others wrote to the same streams again and again; send the capture again")
+                )
         finally:
             for request in requests:
                 request.settle(StoreUnavailable("this developer's actor stopped; send the capture again"))
 
     async def _attempt(self, requests: Sequence[Request], streams_of: Callable[[AnyCommand], Sequence[UUID]]) -> bool:
-        """Decide and append once; False after a conflict, where another attempt may succeed."""
+        """Decide and append once; False after a conflict or at damage, where others may succeed alone."""
         try:
             await self._carry_out(requests, streams_of)
         except BaseException as error:
             self._streams.forget()
-            if isinstance(error, Conflict):
+            if isinstance(error, Conflict | CorruptEvent):
+                if len(requests) == 1 and isinstance(error, CorruptEvent):
+                    requests[0].settle(error)
                 return False
             if not isinstance(error, StoreUnavailable | Busy):
                 raise

@@ -27,8 +27,7 @@ def main(rounds: int, svg: Path | None, **counts: int) -> None:
     """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, hooks and starts, each
     beside a baseline. Reads over long histories: `python -m tests.bench.reads`.
 
-    Example: python -m tests.bench --requests 4000 --own 0 --batches 0 --events 0 --hooks 0 --starts 0
-    """
+    Example: python -m tests.bench --requests 4000 --own 0 --batches 0 --events 0 --hooks 0 --starts 0"""
     results = [each for name, count in counts.items() if count for each in PARTS[name][2](count, rounds)]
     console = Console(width=150, record=True)
     console.print(table_of(results))

@@ -24,8 +24,7 @@ _BOTH = ("--include-path-regex", "^/(health$|v1/(insights|telemetry/logs$|score_
 def main(schemathesis: str, max_examples: int, seed: int) -> None:
     """Hold the running service against its own description; ends with 1 where they differ.
 
-    Example: python -m tests.bench.api_check --schemathesis build/api-check/bin/schemathesis --seed 7
-    """
+    Example: python -m tests.bench.api_check --schemathesis build/api-check/bin/schemathesis --seed 7"""
     options = ("--checks", "all", "--continue-on-failure", "--generation-database", "none")
     command = (schemathesis, "run", *options, "--max-examples", str(max_examples), "--seed", str(seed))
     with tempfile.TemporaryDirectory(prefix="svc-api-check-") as folder:

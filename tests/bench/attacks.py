@@ -303,8 +303,7 @@ def _tried(attack: Attack, outcome: Outcome) -> None:
 def main(each: int, seed: int, kind: tuple[str, ...]) -> None:
     """Attack a fresh server in many ways, beside a developer who goes on working.
 
-    Example: python -m tests.bench.attacks --each 2 --kind "4 patterns"
-    """
+    Example: python -m tests.bench.attacks --kind "4 patterns" --each 2"""
     chance = Random(seed)
     bounds = f"≤ {WAIT_MS_MAX} ms, ≤ {PEAK_MIB_MAX} MiB, stopped in {STOP_SECONDS_MAX:.0f} s"
     outcomes = {name: Outcome(name, bounds) for name in kind or KINDS}

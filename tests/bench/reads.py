@@ -2,8 +2,7 @@
 
 The first baseline of a read is the same read over the shorter history in the same run. Its windows hold less, so the
 second is a short history of one developer, whose three days hold as many prompts as a month of the long one. A read
-that is slower than that grows with the length of the history. Histories stay in the folder: an interrupted run goes on.
-"""
+that is slower than that grows with the length of the history."""
 
 import shutil
 import sys
@@ -86,8 +85,7 @@ class Measured(NamedTuple):
 def main(events: tuple[int, ...], folder: Path, dense: int, requests: int) -> None:
     """Milliseconds of each scoring read and each page over histories of several lengths, one request at a time.
 
-    Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories
-    """
+    Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories"""
     histories = [History(each, USUAL.developers, folder / str(each)) for each in events]
     if dense:
         histories.insert(1, History(events[0], dense, folder / f"{events[0]}-of-{dense}"))

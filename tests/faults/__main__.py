@@ -52,8 +52,7 @@ def main(
 ) -> None:
     """Put faults to the real program in folders of its own. Ends with 1 where something is not as it must be.
 
-    Example: python -m tests.faults --rounds 300 --only kills
-    """
+    Example: python -m tests.faults --rounds 300 --only kills"""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no server is left behind then, either
     seed = random.randrange(10**6) if seed is None else seed
     program = THIS_TREE if binary is None else Program((str(Path(binary).absolute()),), QUIET)

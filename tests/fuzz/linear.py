@@ -161,8 +161,7 @@ def search(targets: Sequence[Target], seconds: float, seed: int) -> list[Fault]:
 def main(seconds: float, seed: int, only: str, without: str) -> None:
     """Searches for texts that cost more than linear time.
 
-    Example: python -m tests.fuzz.linear --seconds 600 --only aggregates.reading
-    """
+    Example: python -m tests.fuzz.linear --seconds 600 --only aggregates.reading"""
     from tests.fuzz.readers import targets
 
     chosen = [each for each in targets() if only in each.name and without not in each.name]

@@ -1,6 +1,6 @@
 """Data to train and measure the judges. Experts labelled `labels/*.jsonl` of the data folder; readers marked more of
 it, by digests: `prompt_marks.txt`, `session_marks.txt`. `prompts/` and `sessions/` were written for training. Only
-labels measure, and only on developers whom a judge has not seen: `FOLDS`, and the `LOCK_BOX` that nothing looks at."""
+labels measure, and only on developers whom a judge has not seen: `FOLDS`, and the `LOCK_BOX`, unseen by any choice."""
 
 from collections.abc import Mapping
 from hashlib import blake2b, sha256

@@ -2,8 +2,7 @@
 
 Rubric and boundary judge are trained for each of ten parts of the developers without that part, and judge it; `--parts`
 measures on the first so many of them; `--locked` judges the lock box by the shipped weights. The outcome judge has
-rules written by hand with these sessions known.
-"""
+rules written by hand with these sessions known."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,10 +1,8 @@
-"""Train the embedded judges, labelled data in, resources of `aggregates/` out: `python -m tests.judges.train rubric
-DIR`.
+"""Train the embedded judges, labelled data in, resources of `aggregates/` out: `python -m tests.judges.train`.
 
 `words` comes first, after the written prompts have changed. The rubric judge learns from labelled, marked and written
 prompts (`labels.py`) by regression with an L2 penalty (`regression.py`), without randomness. The files hold names of
-features and whole numbers, thousandths of a logit; nothing of the labelled texts.
-"""
+features and whole numbers, thousandths of a logit; nothing of the labelled texts."""
 
 import json
 from collections import Counter

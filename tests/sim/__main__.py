@@ -1,6 +1,5 @@
 """`python -m tests.sim`: run histories until the time is over or a check fails. From the bottom up: `fate`
-(randomness), `life` (a start to a death), `world`, `stories` (what agents send), `model`, `clients`, `reads`, `history`
-(all of it)."""
+(randomness), `life` (a start to a death), `world`, `stories`, `model`, `clients`, `reads`, `history` (all of it)."""
 
 import sys
 import time
@@ -27,8 +26,7 @@ STORES: tuple[StoreKind, ...] = ("memory", "sqlite")  # in turn
 def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreKind | None, details: bool) -> None:
     """Seeded histories of the whole service against a naive model. Exit code 1 if anything does not hold.
 
-    Example: python -m tests.sim --seconds 600
-    """
+    Example: python -m tests.sim --seconds 600"""
     console, started, number = Console(width=150), time.monotonic(), first
     told: dict[str, Counter[str]] = {"histories": Counter(), "reads": Counter(), "deeds": Counter()}
     failures = 0

@@ -94,7 +94,6 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(worked: Worked, tmp_
 
 
 def order(var: Path, scope: Scope) -> None:
-    """While no server runs."""
     given = ForgetOrdered(received_at_us=1, **msgspec.structs.asdict(scope))
     with closing(open_log(var)) as store:
         store.append([NewEvent(forget_stream(scope.developer_id), 1, given)])

@@ -12,6 +12,7 @@ import pytest
 import structlog
 import trio
 
+from aggregates.capture.events import CaptureResponse, ResponseContent
 from aggregates.event import Mendable, NewEvent, Scope, Unavailable
 from aggregates.ids import retained_stream
 from aggregates.people.acts import StartMembership
@@ -237,6 +238,18 @@ async def test_a_corrupt_event_is_named_to_whoever_needs_it(house: Household) ->
     assert line["position"] == position
     for word in (f"position {position} (stream ", "svc verify", "restore"):
         assert word in line["reason"]
+
+
+async def test_a_corrupt_prompt_is_named_to_who_answers_it_and_takes_no_other_capture_along(tmp_path: Path) -> None:
+    async with household(tmp_path) as house:
+        prompt_id = await house.prompt(TEXT)
+    position = damage(tmp_path, "topic = 'prompt.captured'")
+    async with household(tmp_path) as house, trio.open_nursery() as nursery:
+        nursery.start_soon(house.prompt, TEXT, None, "s2")
+        answer = ResponseContent(response_text="done")
+        response = CaptureResponse(**msgspec.structs.asdict(house.owner), prompt_id=prompt_id, content=answer)
+        with pytest.raises(CorruptEvent, match=f"position {position} "):
+            await house.service.send(response)
 
 
 async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about_and_nobody_else(tmp_path: Path) -> None:
