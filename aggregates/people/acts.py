@@ -38,9 +38,7 @@ class PeopleAct(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _NOUNS = {"credential": "key", "forget": "request to be forgotten", "access": "claim"}  # else the topic's word
-_BEGINNINGS = {
-    *("created", "requested", "started", "member-added", "issued", "offered", "linked", "opened", "claimed"),
-}
+_BEGINNINGS = {*("created", "requested", "started", "member-added", "issued", "offered", "linked", "opened", "claimed")}
 OWN_ID = len(PeopleAct.__struct_fields__)  # the place of that first field
 
 

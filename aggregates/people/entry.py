@@ -82,9 +82,8 @@ def with_email(directory: Directory, email: str) -> records.Developer | None:
     """Whose address it is, in whatever case of ASCII; letters that only look alike are others."""
     wanted = email.lower()
     everybody = directory.all(records.Developer) if email.isascii() else ()
-    return next(
-        (each for each in everybody if each.email and each.email.isascii() and each.email.lower() == wanted), None
-    )
+    found = (each for each in everybody if each.email and each.email.isascii() and each.email.lower() == wanted)
+    return next(found, None)
 
 
 class Principal(msgspec.Struct, frozen=True):

@@ -131,9 +131,8 @@ class ExactLookup(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for before, each in pairwise(self.list_rates):
             if before.to_us is None or each.from_us < before.to_us:
-                raise ValueError(
-                    f"list_rates overlap at {each.effective_from}; order them, and end each where the next one begins"
-                )
+                how = "order them, and end each where the next one begins"
+                raise ValueError(f"list_rates overlap at {each.effective_from}; {how}")
         determined = self.model.status == "known" and self.provider.provider is not None
         if not determined and any(each.rate is not None for each in self.list_rates):
             raise ValueError("list_rates holds a rate, but the model and its provider are not both determined")

@@ -8,7 +8,6 @@ used and has no rate leaves the request without one. Terms multiply what tokens 
 """
 
 import re
-import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -119,7 +118,7 @@ class PriceBook:
         return Price(cost, kind, self.catalog_revision)
 
 
-_TERMS = tomllib.loads((get_data(__name__, "terms.toml") or b"").decode())
+_TERMS = msgspec.toml.decode(get_data(__name__, "terms.toml") or b"")
 
 
 @lru_cache(NAMES_REMEMBERED_MAX)
@@ -151,15 +150,14 @@ def _segment(each: ListRate) -> _Segment:
 
 
 def _femto(rates: Rates) -> _FemtoRates:
-    dollars = (getattr(rates, name) for name in _RATES)
     # By the shortest decimal form of a rate, which is what was published.
-    return tuple(
-        None if rate is None else int((Decimal(repr(rate)) * _RATE_UNIT).to_integral_value()) for rate in dollars
-    )
+    told = (getattr(rates, name) for name in _RATES)
+    exact = (None if rate is None else Decimal(repr(rate)) * _RATE_UNIT for rate in told)
+    return tuple(None if rate is None else int(rate.to_integral_value()) for rate in exact)
 
 
 _FAST = "-fast"
-_SPELLINGS = tomllib.loads((get_data(__name__, "spellings.toml") or b"").decode())
+_SPELLINGS = msgspec.toml.decode(get_data(__name__, "spellings.toml") or b"", type=dict[str, str])
 _DECORATIONS = {name: re.compile(each) for name, each in _SPELLINGS.items()}
 
 

@@ -75,8 +75,7 @@ def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[Rep
             if known.status not in ("completed", "failed") or channel not in known.notices:
                 return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
             attempt = known.notices[channel] + 1
-            hopeless = fact.problem == "gone" or attempt >= TRIES_MAX
-            failed: Outcome = "given_up" if hopeless else "failed"
+            failed: Outcome = "given_up" if fact.problem == "gone" or attempt >= TRIES_MAX else "failed"
             return replace(fact, attempt=attempt, outcome=failed if fact.problem else "told"), done
         case _ if not unfinished or (known.status == "queued" and isinstance(fact, report.ReportCompleted)):
             return None, Refused(Reason.CONFLICT, f"the report is {known.status}")

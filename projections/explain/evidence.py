@@ -1,7 +1,6 @@
 """What an explanation is made from: the sub-session's rows, the facts that its work was seen in, and fixed words."""
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cached_property
 from pkgutil import get_data
@@ -21,9 +20,7 @@ from projections.sub_sessions.rows import SubSessionRow, judged_turns
 QUOTE_CHARS_MAX = 240
 _WEIGHED = {NOT_WORKING: "the user's words may tell of something wrong"}  # what decides nothing may be a question
 FORGOTTEN = "observed, and forgotten since"
-SENTENCES = msgspec.convert(
-    tomllib.loads((get_data(__name__, "sentences.toml") or b"").decode()), dict[str, dict[str, str]]
-)
+SENTENCES = msgspec.toml.decode(get_data(__name__, "sentences.toml") or b"", type=dict[str, dict[str, str]])
 _SENTENCE_START = re.compile(r"(?<=[.!?:]) (?=\S)")
 
 

@@ -284,10 +284,8 @@ def _outcome(facts: evidence.SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
     worked = any({CHANGE, COMMIT} & {*turn.work.marks} or not turn.work.observed for turn in facts.turns)
     unsaid = _WEIGHED_ONLY if worked else {*_WEIGHED_ONLY, rules.REPORTED}
-    sides = (
-        [each for each in side if each.what not in unsaid] for side in (verdict.evidence_for, verdict.evidence_against)
-    )
-    speaks_for, against = ([_piece(facts, each) for each in side] for side in sides)
+    sides = (verdict.evidence_for, verdict.evidence_against)
+    speaks_for, against = ([_piece(facts, each) for each in side if each.what not in unsaid] for side in sides)
     # The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first.
     graded = [each for each in facts.prompts if each.body.rubric.status == "ok"]
     named = [each.turn for each in graded if each.body.rubric.intent == row.intent]

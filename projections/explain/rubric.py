@@ -103,8 +103,7 @@ def rubric(facts: evidence.SubSessionEvidence, turns: range = FIRST) -> RubricEx
     if intent is not None:
         habits = {name: _habit(facts, own, turns, name) for name in applicable(intent)}
         # A person may have named another intent.
-        named = (each.turn for each in facts.prompts if each.body.rubric.intent == intent == judged)
-        naming = next(named, None)
+        naming = next((each.turn for each in facts.prompts if each.body.rubric.intent == intent == judged), None)
         without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
         by_person = row.said and intent != judged
         text = [

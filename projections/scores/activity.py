@@ -125,17 +125,16 @@ def files(reader: Reader, scope: Scope, window: Window, limit: int, offset: int)
             if seen_us <= last_us:
                 break
             last_us = max((last_us, *(_touched_us(reader.db, turn, digest, last_us) for turn in turns(name))))
-        shown.append(
-            TouchedFile(
-                path=texts[path],
-                sub_sessions=count,
-                edits=edits,
-                lines_added=added,
-                lines_removed=removed,
-                edits_without_lines=without_lines,
-                last_touched_at=iso(last_us),
-            )
+        file = TouchedFile(
+            path=texts[path],
+            sub_sessions=count,
+            edits=edits,
+            lines_added=added,
+            lines_removed=removed,
+            edits_without_lines=without_lines,
+            last_touched_at=iso(last_us),
         )
+        shown.append(file)
     return shown
 
 
@@ -165,23 +164,22 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
         unreported, spent = sum(not each.reported for each in asked), sum(map(Spent.of_model, asked), Spent())
         known_usd = spent.cost_usd_nano / NANO
         exact = not spent.upper_bound_requests
-        shown.append(
-            spent.shown_as(
-                ModelTask,
-                model=model,
-                intent_class=intent_class,
-                sub_sessions=len(rows),
-                qualifying=tally.total,
-                crushed=tally.crushed,
-                undecided=tally.undecided,
-                completion_rate=score_of(tally.crushed, tally.total),
-                interval=tally.interval(),
-                total_tokens=None if unreported else spent.total_tokens,
-                unreported_sub_sessions=unreported,
-                cost_usd=spent.cost_usd if any(each.requests or each.reported for each in asked) else None,
-                lower_bound_cost_usd=(known_usd or None) if spent.unpriced_requests and exact else None,
-            )
+        task = spent.shown_as(
+            ModelTask,
+            model=model,
+            intent_class=intent_class,
+            sub_sessions=len(rows),
+            qualifying=tally.total,
+            crushed=tally.crushed,
+            undecided=tally.undecided,
+            completion_rate=score_of(tally.crushed, tally.total),
+            interval=tally.interval(),
+            total_tokens=None if unreported else spent.total_tokens,
+            unreported_sub_sessions=unreported,
+            cost_usd=spent.cost_usd if any(each.requests or each.reported for each in asked) else None,
+            lower_bound_cost_usd=(known_usd or None) if spent.unpriced_requests and exact else None,
         )
+        shown.append(task)
     return shown
 
 

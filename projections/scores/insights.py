@@ -1,7 +1,7 @@
 """The insights of a range: what went well, what did not and why, and what it cost (scoring.md, section 10)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
@@ -197,7 +197,7 @@ _Works = Sequence[SubSessionWork]
 
 
 def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, language: Language) -> Insights:
-    found = _works(reader, scope, window)
+    found = list(_works(reader, scope, window))
     graded = skill(reader, scope, "range", (window,))
     average = insight_summary(reader, scope, "range", (window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
@@ -209,7 +209,7 @@ def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, langu
     timed = [ms for work in found for ms in work.timed_ms]
     begun = sorted_into(days, ((work.started_us, 1) for work in found))
     written = sorted_into(days, ((at_us, 1) for _, at_us, _ in turns))
-    missed, told = _missed(found, advice), all(work.tokens is not None or not work.asked for work in found)
+    missed, told = [*_missed(found, advice)], all(work.tokens is not None or not work.asked for work in found)
     return Insights(
         meta=InsightsMeta(
             period_start=iso(window.start_us),
@@ -265,12 +265,11 @@ def _periods(cut: Window, period: Period, zone: ZoneInfo) -> list[Window]:
     return [Window(max(each.start_us, cut.start_us), min(each.end_us, cut.end_us)) for each in found]
 
 
-def _works(reader: Reader, scope: Scope, window: Window) -> list[SubSessionWork]:
-    found = []
+def _works(reader: Reader, scope: Scope, window: Window) -> Iterator[SubSessionWork]:
     rows = reader.db.execute(sql("work"), bound(scope, window))
     for values, parts in groupby(rows, key=lambda row: row[:-1]):
         judged, turns = unpack(values[1], Detail), [unpack(part[-1], Turn) for part in parts]
-        work = SubSessionWork(
+        yield SubSessionWork(
             **dict(zip(SubSessionWork.__struct_fields__, values[2:], strict=False)),
             asked=judged.floor.countable_turns > 0,
             turns=tuple((turn.agent_session_id, turn.started_us, turn.last_activity_us) for turn in turns),
@@ -279,8 +278,6 @@ def _works(reader: Reader, scope: Scope, window: Window) -> list[SubSessionWork]
             friction=had_friction(turns),
             weightiest_against=leading_against(judged.outcome) or NO_SIGN,
         )
-        found.append(work)
-    return found
 
 
 def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPrompt]:
@@ -321,17 +318,15 @@ def _impressive(found: _Works, advice: Advice) -> ImpressiveThings:
     )
 
 
-def _missed(found: _Works, advice: Advice) -> list[tuple[Category, _Works]]:
+def _missed(found: _Works, advice: Advice) -> Iterator[tuple[Category, _Works]]:
     """The sub-sessions that did not reach their goal, by what speaks against it most; the most frequent first."""
-    missed: list[tuple[Category, _Works]] = []
     kinds: defaultdict[str, list[SubSessionWork]] = defaultdict(list)
     for work in found:
         if work.qualifies and not work.crushed:
             kinds[REWORKED if work.rework else work.weightiest_against].append(work)
     for kind, works in sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         trouble = advice.troubles[kind]
-        missed.append((Category(label=trouble.label, count=len(works), mitigation=trouble.advice), works))
-    return missed
+        yield Category(label=trouble.label, count=len(works), mitigation=trouble.advice), works
 
 
 def _costs(found: _Works, missed: Sequence[tuple[Category, _Works]]) -> CostOptimization:

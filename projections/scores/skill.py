@@ -1,7 +1,7 @@
 """Average prompt grade and skill index over the prompts of a window (scoring.md, section 3), and the habits shown."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -133,11 +133,9 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 
 def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    points: list[ApgPoint] = []
+    points, query = list[ApgPoint](), filled("SELECT standing_score, variance {counted}")
     for window in windows:
-        spreads = reader.db.execute(
-            filled("SELECT standing_score, variance {counted}"), bound(scope, window)
-        ).fetchall()
+        spreads = reader.db.execute(query, bound(scope, window)).fetchall()
         scores, variances = ([row[place] for row in spreads] for place in (0, 1))
         apg = math.fsum(scores) / len(scores) if scores else None
         interval = grades.mean_interval(scores, variances)
@@ -161,8 +159,7 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
     """The best by themselves first; of equal ones those that stand higher, of the newest goal, the earliest in it."""
     order = "p.own_score DESC, p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
-    page = bound(scope, window, limit=limit, offset=offset)
-    return [prompt for prompt, _ in graded_prompts(reader, order, page)]
+    return [prompt for prompt, _ in graded_prompts(reader, order, bound(scope, window, limit=limit, offset=offset))]
 
 
 def graded_prompts(
@@ -171,13 +168,12 @@ def graded_prompts(
     page: dict[str, object],
     narrowed: str = "",
     fits: Callable[[PromptDetail], bool] = lambda _: True,
-) -> list[tuple[TopPrompt, PromptDetail]]:
+) -> Iterator[tuple[TopPrompt, PromptDetail]]:
     """A page of the graded prompts of a range, by their own time as for the average grade; each with its judgement."""
     query = sql("graded_prompts", narrowed=narrowed, order=order)
     judged = ((unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page))
     rows = [(body, row) for body, row in judged if fits(body)]
     texts = reader.texts(body.prompt for body, _ in rows)
-    prompts = []
     for body, (turn, _, sub_session_id, session, at_us, own, intent, detail, crushed) in rows:
         standing = body.standing
         assert standing is not None, "every counted prompt has a score"
@@ -198,8 +194,7 @@ def graded_prompts(
             kind_told=unpack(detail, Detail).kind_told,
             crushed=None if crushed is None else bool(crushed),
         )
-        prompts.append((prompt, body))
-    return prompts
+        yield prompt, body
 
 
 # One's own habits: prompts that show each and prompts that miss it, and goals reached with and without.

@@ -1,7 +1,6 @@
 """Rows of sub-sessions at the time of the newest fact."""
 
 import sqlite3
-import tomllib
 from collections.abc import Iterator
 from pkgutil import get_data
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -22,7 +21,7 @@ from projections.reader import Reader, TextRef, bound, sql, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
-MARKS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "marks.toml") or b"").decode())
+MARKS = msgspec.toml.decode(get_data(__name__, "marks.toml") or b"", type=dict[str, dict[str, str]])
 UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 
 GoalOutcome = Literal["reached", "not_reached", "repeated", "undecided", "going_on", "not_counted"]
