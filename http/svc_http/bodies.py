@@ -119,8 +119,7 @@ class Sent(NamedTuple):
 
     def unpacked(self, bytes_max: int) -> bytes:
         """Without a byte order mark, which some programs begin a text with."""
-        data = gunzip(self.data, bytes_max) if self.is_gzip else self.data
-        return data.removeprefix(BOM_UTF8)
+        return (gunzip(self.data, bytes_max) if self.is_gzip else self.data).removeprefix(BOM_UTF8)
 
 
 class Body:

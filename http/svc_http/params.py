@@ -163,9 +163,8 @@ class ByKey(Call, frozen=True):
         zone, query = self.asked_zone(), self.query
         hint = "; send microseconds since 1970 in UTC"
         exact = integer(query, "from_us", hint), integer(query, "to_us", hint)
-        day, first, last = (
-            day_sent(name, query[name]) if name in query else None for name in ("date", "from_date", "to_date")
-        )
+        names = ("date", "from_date", "to_date")
+        day, first, last = (day_sent(name, query[name]) if name in query else None for name in names)
         with refusing():
             window = times.day_range(exact, day, (first, last), zone, self.service.now_us())
             return window, RangeEcho(window.start_us, window.end_us, zone.key)

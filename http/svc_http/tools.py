@@ -66,8 +66,7 @@ _PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 
 def chosen(found: Mapping[str, Any], what: str) -> Found:
     """The fields of what the API answers that are told of this; words that somebody wrote are quoted."""
-    names = _WORDS[what].split()
-    return {name: quoted(found[name]) if name in _QUOTED else found[name] for name in names}
+    return {name: quoted(found[name]) if name in _QUOTED else found[name] for name in _WORDS[what].split()}
 
 
 def quoted(text: object) -> Found:

@@ -32,8 +32,6 @@ _SECURITY: dict[type[Call], dict[str, _Ways]] = {
     ByKey: {"intake": _KEY, "api": _KEY + _DELEGATED},
     BySecret: {"intake": [], "api": [{"internalSecret": []}]},
 }
-
-
 _WORDS: dict[str, dict[str, Any]] = msgspec.json.decode(get_data(__name__, "words.json") or b"")
 """What is said of routes and fields. `chapters`: how a path begins → its chapter, the first that fits. `answered`: what
 is true of a field of an answer; `sent`: of one of a body. `refuses`: route → further statuses, and when they come."""
@@ -158,8 +156,7 @@ def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: 
     built: dict[str, Any] = {}
     for status, answer in _answers_of(route).items():
         about = (_WORDS["errors"] | _WORDS["statuses"])[str(status)]
-        shown = example if status < 400 else None
-        content = {} if answer is None else {"content": types.content(answer, shown)}
+        content = {} if answer is None else {"content": types.content(answer, example if status < 400 else None)}
         built[str(status)] = {"description": about, "headers": _REQUEST_ID} | content
     errors = {500}
     if any(each.kind is not Call for each in routes.values()):

@@ -53,10 +53,8 @@ def _bar(bar: Bar, left: float, step: float, top: float) -> Markup:
     if bar.href is None or not drawn:
         return Markup("<g>{}{}</g>").format(told, Markup("").join(drawn))
     # The whole column leads there: a bar of one goal among many is low.
-    hit = _rect("hit", left, 0, step, HEIGHT)
-    return Markup('<a href="{}" aria-label="{}">{}{}{}</a>').format(
-        bar.href, bar.about, told, hit, Markup("").join(drawn)
-    )
+    column = Markup("").join([_rect("hit", left, 0, step, HEIGHT), *drawn])
+    return Markup('<a href="{}" aria-label="{}">{}{}</a>').format(bar.href, bar.about, told, column)
 
 
 def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:

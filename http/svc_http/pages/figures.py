@@ -102,8 +102,7 @@ def _series(found: Cost) -> Series:
         sums[part.key] += part.known_cost_usd or 0
         names[part.key] = cut(part.name, NAME_CHARACTERS) or "unknown"
     ranked = sorted(sums, key=lambda key: (-sums[key], key or ""))
-    others = ["others"] if len(ranked) > SERIES_MAX else []
-    shown = [names[key] for key in ranked[:SERIES_MAX]] + others
+    shown = [names[key] for key in ranked[:SERIES_MAX]] + (["others"] if len(ranked) > SERIES_MAX else [])
     return Series(shown, {key: min(place, SERIES_MAX) for place, key in enumerate(ranked)})
 
 
@@ -283,8 +282,7 @@ async def _of_team(call: BySignIn, chosen: records.Team, times: Sequence[Window]
     trend = await trend_of(call, chosen, window, zone)
     stays = records.stays_in(directory, chosen, window, zone)
     cost = await spent_by_team(call, chosen, times, zone)
-    members = [each for each in directory.all(records.TeamMembership) if each.team_id == chosen.id]
-    present = {each.developer_id for each in members if each.active}
+    present = {each.developer_id for each in directory.all(records.TeamMembership, active=True, team_id=chosen.id)}
     this_year = local_date(call.service.now_us(), zone).year
     labels = [day_of(each.week_start, this_year, "%b") for each in trend.weeks]
     return {
@@ -308,9 +306,8 @@ def _team_chart(labels: Sequence[str], weeks: Sequence[TeamWeek]) -> Markup:
         told = f", {number(reached)} reached, {number(missed)} not, {number(undecided)} undecided"
         is_told = week.begun and week.reached is not None
         about = f"Week of {label}: {counted(week.begun or 0, 'goal')} begun{told if is_told else ''}"
-        bars.append(
-            Bar(label, (("reached", reached), ("missed", missed), ("undecided", undecided), ("s4", rest)), about)
-        )
+        parts = (("reached", reached), ("missed", missed), ("undecided", undecided), ("s4", rest))
+        bars.append(Bar(label, parts, about))
     return charts.bars("Goals of the team by week", bars, number)
 
 

@@ -163,8 +163,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     shown = await beside(call.body.cpu, characters, work)
     asked = carried(call.query, CARRIED) | ({"all": "1"} if "all" in call.query else {})
     link = link_of(asked, f"/goals/{row.sub_session_id}")
-    course = told.course if told.total_turns > 1 else ()
-    dearest = max(course, key=lambda each: each.cost_usd or 0, default=None)
+    dearest = max(told.course if told.total_turns > 1 else (), key=lambda each: each.cost_usd or 0, default=None)
     return await call.show(
         "goal.html",
         row=row,
@@ -223,19 +222,18 @@ def _shown(
         room -= answer["characters"]
         calls = _grouped(turn.tools)
         kept = _kept(calls, len(calls) if alone else TOOLS_SHOWN)
-        shown.append(
-            {
-                "turn": turn,
-                "prompt": prompt,
-                "answer": answer,
-                "answer_begins": answer["begins"] if turn.number == told.total_turns else "",
-                "work": _work(turn),
-                "files": _files(turn.files, len(turn.files) if alone else FILES_SHOWN),
-                "files_left_out": turn.files_not_shown + (0 if alone else max(len(turn.files) - FILES_SHOWN, 0)),
-                "calls": kept,
-                "calls_left_out": turn.tools_not_shown + len(turn.tools) - sum(each["times"] for each in kept),
-            }
-        )
+        row = {
+            "turn": turn,
+            "prompt": prompt,
+            "answer": answer,
+            "answer_begins": answer["begins"] if turn.number == told.total_turns else "",
+            "work": _work(turn),
+            "files": _files(turn.files, len(turn.files) if alone else FILES_SHOWN),
+            "files_left_out": turn.files_not_shown + (0 if alone else max(len(turn.files) - FILES_SHOWN, 0)),
+            "calls": kept,
+            "calls_left_out": turn.tools_not_shown + len(turn.tools) - sum(each["times"] for each in kept),
+        }
+        shown.append(row)
     return shown
 
 

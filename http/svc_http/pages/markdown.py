@@ -50,8 +50,7 @@ def _marked(
     """Each text with its part of what is quoted in a mark of its own: marks never cross other tags."""
     from markdown_it.token import Token
 
-    whole = "".join(map(_told, tokens))
-    places = _places(whole, quotes, looked_for)
+    places = _places("".join(map(_told, tokens)), quotes, looked_for)
     at = 0
     for token in tokens:
         told = _told(token)

@@ -102,15 +102,14 @@ def _shown(read: rows.ReportRecord, rows_max: int) -> dict[str, Any]:
     reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
     interval = Interval(**score["interval"]) if score["interval"] else None
     sentence = rate_told(reached, decided, undecided, interval)
+    parts = (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
     first, last = (local(at_us, ZoneInfo(read.meta.timezone)).date() for at_us in _bounds(read.meta))
     edited = [each for each in shown["files"]["items"] or () if each["edits"]]
     return {
         "report": read,
         "shown": shown,
         "sentence": sentence,
-        "outcome_bar": charts.share(
-            sentence, (("reached", reached), ("missed", decided - reached), ("undecided", undecided))
-        ),
+        "outcome_bar": charts.share(sentence, parts),
         "tasks": _goals(shown, rows_max),
         "days": urlencode({"from": first, "to": last}),
         "files": edited[:rows_max],

@@ -64,10 +64,9 @@ def _agents(arrivals: Sequence[Arrival]) -> list[tuple[str, str, list[str]]]:
     signals: defaultdict[str, list[Arrival]] = defaultdict(list)
     for each in arrivals:
         signals[each.source].append(each)
-    found = [
-        (name, max(each.last_at for each in sent), [each.signal for each in sent]) for name, sent in signals.items()
-    ]
-    return sorted(found, key=lambda agent: agent[1], reverse=True)
+    last = {name: max(each.last_at for each in sent) for name, sent in signals.items()}
+    names = sorted(signals, key=last.__getitem__, reverse=True)
+    return [(name, last[name], [each.signal for each in signals[name]]) for name in names]
 
 
 async def settings(call: BySignIn, key: str | None = None, wrong_zone: str | None = None) -> Response:

@@ -22,7 +22,6 @@ UNKNOWN = "–"
 LANGUAGES = {"en": "English", "ko": "한국어"}  # of reports
 AGENTS = ("claude-code", "codex", "gemini", "copilot", "opencode")  # that svc connects
 
-
 SAID: dict[str, dict[str, Any]] = msgspec.toml.decode(get_data(__name__, "words.toml") or b"")
 KINDS: Mapping[str, str] = SAID["kinds"]
 STATES: Mapping[str, str] = SAID["states"]

@@ -133,8 +133,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
         raise HttpError(400, "response_operation_id is missing; send one that stays the same over retries")
     at_us = None if body.responded_at is None else time_sent("responded_at", body.responded_at)
     told = {"prompt_id": prompt_id, "content": content, "responded_at_us": at_us}
-    command = shaped(events.CaptureResponse, call.scope, body, **told)
-    accepted(await call.service.send(command))
+    accepted(await call.service.send(shaped(events.CaptureResponse, call.scope, body, **told)))
     call.service.arrivals.took(call.scope.developer_id, PLUGIN, "responses", call.service.now_us())
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Scope
+from aggregates.event import Scope, shaped
 from aggregates.people.entry import principal
 from aggregates.prices import catalog
 from aggregates.retained import ForgetOrdered
@@ -49,8 +49,7 @@ class ForgetBody(msgspec.Struct):
 
 @routes(f"POST {_CONTROL}/forget", "Order that the texts of a developer be destroyed, who may have left.", status=204)
 async def forget(call: BySecret, body: ForgetBody) -> None:
-    order = ForgetOrdered(organization_id=body.organization_id, developer_id=body.developer_id)
-    accepted(await call.service.send(order))
+    accepted(await call.service.send(shaped(ForgetOrdered, body)))
 
 
 @routes(f"POST {_CONTROL}/replay", "Build the scores anew.", status=202)

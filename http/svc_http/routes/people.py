@@ -146,19 +146,13 @@ def new_key(scope: Scope, prefix: str = "svc", **more: Any) -> tuple[str, acts.I
 
 def issued(scope: Scope, digest: str, start: str, **more: Any) -> acts.IssueKey:
     """`more`: its name, when it expires, and the link by which it came."""
-    return acts.IssueKey(
-        credential_id=uuid.uuid4(),
-        **msgspec.structs.asdict(scope),
-        key_digest=digest,
-        key_start=start,
-        **more,
-    )
+    return shaped(acts.IssueKey, scope, credential_id=uuid.uuid4(), key_digest=digest, key_start=start, **more)
 
 
 def new_link(scope: Scope, until_us: int, came_by: UUID | None = None) -> tuple[str, acts.OfferLink]:
-    token, who = secrets.token_urlsafe(KEY_BYTES), msgspec.structs.asdict(scope)
+    token = secrets.token_urlsafe(KEY_BYTES)
     link_id = link_stream(digest_of(token))
-    return token, acts.OfferLink(link_id=link_id, expires_at_us=until_us, came_by=came_by, **who)
+    return token, shaped(acts.OfferLink, scope, link_id=link_id, expires_at_us=until_us, came_by=came_by)
 
 
 class KeyBody(msgspec.Struct):
@@ -206,8 +200,7 @@ async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
 @routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201)
 async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     token, offer = new_link(_whose(call, body), call.service.now_us() + body.seconds * US_PER_SECOND)
-    record = accepted(await call.service.administer(offer))
-    return shaped(LinkShown, record, path=f"/open/{token}")
+    return shaped(LinkShown, accepted(await call.service.administer(offer)), path=f"/open/{token}")
 
 
 @routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.event import Done
+from aggregates.event import Done, shaped
 from aggregates.people.directory import Membership, Organization
 from aggregates.reports import events
 from aggregates.reports.decide import BackfillRecord
@@ -95,9 +95,7 @@ async def delete(call: ByKey, report_id: UUID) -> None:
 
 
 async def _end(call: ByKey, kind: type[events.ReportEvent], report_id: UUID) -> Done:
-    scope = call.scope
-    wish = kind(organization_id=scope.organization_id, developer_id=scope.developer_id, report_id=report_id)
-    return accepted(await call.service.send(wish))
+    return accepted(await call.service.send(shaped(kind, call.scope, report_id=report_id)))
 
 
 async def _known(call: ByKey, report_id: UUID) -> ReportStarted:

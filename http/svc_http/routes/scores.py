@@ -56,7 +56,6 @@ routes.reads(f"{_V3}/tokens", "What reaching goals took in tokens.", score.token
 routes.reads(f"{_V3}/skill", "Which habits prompts show.", skill.skill, _BY_WINDOWS)
 routes.reads(f"{_V3}/insight/summary", "The average prompt grade of a window.", skill.insight_summary, _BY_WINDOWS)
 
-
 _LAST_WINDOWS = params.Arguments(
     (params.WINDOW, _POINTS),
     lambda call: (name := params.WINDOW.read(call.query), call.windows(name, _POINTS.read(call.query) + 1)),
@@ -182,8 +181,7 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 @routes(f"GET {_V3}/task-time", "Active time per sub-session.", (*params.RANGE, *params.PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
     window, echo = call.asked_range()
-    found = await call.read(activity.task_time, window, *call.page())
-    return shaped(TaskTimesShown, found, range=echo)
+    return shaped(TaskTimesShown, await call.read(activity.task_time, window, *call.page()), range=echo)
 
 
 @routes(f"GET {_V3}/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")
@@ -296,8 +294,7 @@ async def analytics(call: ByKey) -> AnalyticsShown:
     else:
         window = call.from_and_to(call.asked_zone())
         echo = params.RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
-    found = await call.read(usage.analytics, window, call.asked_zone())
-    return shaped(AnalyticsShown, found, range=echo)
+    return shaped(AnalyticsShown, await call.read(usage.analytics, window, call.asked_zone()), range=echo)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")
@@ -337,8 +334,7 @@ async def trend(call: ByKey) -> TeamTrend:
 async def trend_of(call: ByKey, team: Team, window: Window, zone: ZoneInfo) -> TeamTrend:
     directory, weeks = call.service.directory, periods_in(window, "week", zone)
     stays = [stays_in(directory, team, each, zone) for each in weeks]
-    minimum = organization_of(call).team_minimum
-    return await call.read(team_trend, team.team_id, weeks, stays, zone, minimum)
+    return await call.read(team_trend, team.team_id, weeks, stays, zone, organization_of(call).team_minimum)
 
 
 async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:

@@ -38,7 +38,6 @@ _NOT_YOURS = "no sub-session {} of yours"  # there is none of that id, or it is 
 log = structlog.get_logger()
 routes = Routes()
 
-
 _BY_RANGE = params.Arguments((*params.FROM_TO, *params.PAGE), lambda call: (*call.page(), call.own_range()))
 _BY_RULES = params.Arguments((), lambda call: (call.service.settings.rules_version,))
 _SCORED = "The scored sub-sessions of a window, newest first."
@@ -56,7 +55,6 @@ routes.reads(f"{_ONE}/prompts", _PROMPTS, detail.prompt_rows, PAGED, missing=_NO
 routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, detail.prompt_rows, PAGED, missing=_NOT_YOURS)
 routes.reads(f"{_ONE}/turns", _TURNS, turns.goal_turns, PAGED, missing=_NOT_YOURS)
 routes.reads(f"{_ONE}/explain", "Why it is what it is.", explanation, _BY_RULES, missing=_NOT_YOURS)
-
 
 _LIVE = "Sub-sessions as they stand now, newest first."
 
