@@ -16,7 +16,7 @@ import msgspec
 import rfc8785
 from msgspec import Meta
 
-from aggregates.event import Event, NewEvent, Reason, Refused
+from aggregates.event import Event, NewEvent, Reason, Refused, shaped
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
@@ -224,9 +224,8 @@ class RevisionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catalog_record(served: Served) -> CatalogRecord:
-    snapshot = msgspec.structs.asdict(served.snapshot)
-    published_at, refreshed_at = iso(snapshot.pop("published_at_us")), iso(served.refreshed_at_us)
-    return CatalogRecord(**snapshot, published_at=published_at, refreshed_at=refreshed_at, stale=served.stale)
+    times = {"published_at": iso(served.snapshot.published_at_us), "refreshed_at": iso(served.refreshed_at_us)}
+    return shaped(CatalogRecord, served.snapshot, stale=served.stale, **times)
 
 
 # Events of the price catalog.

@@ -83,7 +83,6 @@ class Access:
     """The routes of administration. People are named by their id or, where that is the only one, by their name."""
 
     def __init__(self, send: Send, secret: str, tries: int = BUSY_TRIES) -> None:
-        """`tries`: how often a busy server is asked."""
         self._send = send
         self._headers = {"X-Internal-Secret": secret}
         self._tries = tries
@@ -140,9 +139,8 @@ class Access:
     def find(self, kind: str, named: str | None) -> Found:
         """The one that was named; the only one where none was. Raises `NotFound`."""
         known = self.listed(kind)  # what has ended is named by its id only
-        names = {
-            each["id"]: (each.get("display_name") or each["name"]) if each.get("active", True) else "" for each in known
-        }
+        names = {each["id"]: each.get("display_name") or each["name"] for each in known}
+        names |= {each["id"]: "" for each in known if not each.get("active", True)}
         wanted = chosen(kind, names, named)
         return next(each for each in known if each["id"] == wanted)
 
@@ -167,11 +165,9 @@ class Access:
         found = [each for each in current if each["developer_id"] == whose]
         if len(found) == 1:
             return found[0]
-        raise NotFound(
-            f"{names[whose]} has {len(found)} memberships there; say which by --organization"
-            if found
-            else f"{names[whose]} is no member there; `svc member list` shows who is"
-        )
+        if not found:
+            raise NotFound(f"{names[whose]} is no member there; `svc member list` shows who is")
+        raise NotFound(f"{names[whose]} has {len(found)} memberships there; say which by --organization")
 
 
 def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:

@@ -22,8 +22,6 @@ _WHERE = (
     click.Option(["--key"], envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]"),
     click.Option(["--connection"], hidden=True, help="Whose key, where agents are connected with several."),
 )
-
-
 _DAYS = (
     click.Option(["--days"], metavar="N", help=f"The last days, or: all. [default: {USUAL}; all if they are empty]"),
     click.Option(["--month"], metavar="YYYY-MM", help="A month."),

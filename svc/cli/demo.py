@@ -68,9 +68,8 @@ async def _demo(settings: Settings, keep: bool) -> None:
             if not keep:
                 console.print("\n`svc demo --keep` goes on serving, and shows links to these pages.")
                 return
-            console.print(
-                f"\nThe same on pages, until Ctrl-C; each link works once, for {FIRST_LINK_SECONDS // 60} minutes:"
-            )
+            minutes = FIRST_LINK_SECONDS // 60
+            console.print(f"\nThe same on pages, until Ctrl-C; each link works once, for {minutes} minutes:")
             for name, (scope, _) in people.items():
                 console.print(f"{name}  {await first_link(service, api, scope)}", markup=False)
             await stop_signal()

@@ -31,7 +31,6 @@ import_ = click.Group("import")
 Sessions = Mapping[str, Sequence[Found]]  # by agent
 Progress = Callable[[int, int], None]
 
-
 _OF = "Whose sessions, by name or id; may be left out while there is only one member."
 _KEY = "Your key there. [env: SVC_KEY; default: that of `svc connect`]"
 WHOSE = (
@@ -157,9 +156,7 @@ class _Day(click.DateTime):
 
 
 @import_.command(
-    "agentsview",
-    cls=Importing,
-    example="svc import agentsview --url http://svc.example:4318 --key KEY --watch",
+    "agentsview", cls=Importing, example="svc import agentsview --url http://svc.example:4318 --key KEY --watch"
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--agent", metavar="NAME", help="This agent's sessions alone, as AgentsView or svc names it.")

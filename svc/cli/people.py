@@ -193,9 +193,8 @@ def remove_team_member(access: Access, team: str, developer: str) -> str:
 def revoke_key(access: Access, key: str) -> str:
     """Make KEY void, from the very next request on. KEY is its id, or the twelve characters that it begins with."""
     known = access.listed("key")
-    found = [each for each in known if each["id"] == key.lower()] or [
-        each for each in known if each["key_start"] == key[: len(each["key_start"])] and not each["revoked"]
-    ]
+    begun = [each for each in known if key.startswith(each["key_start"]) and not each["revoked"]]
+    found = [each for each in known if each["id"] == key.lower()] or begun
     if len(found) != 1:
         many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
         raise NotFound(f"{many} with {key[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")

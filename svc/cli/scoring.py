@@ -127,8 +127,7 @@ def show_goals(found: Sequence[Found], zone: tzinfo, sort: str) -> None:
         row = [goal_id(each), began, f"[{style}]{STATES[each['outcome']]}[/{style}]", figure_of(each, sort)]
         if more:
             project = each["project"]["name"] if each["project"] else ""
-            kind = wording.kind_shown(each["kind_told"])
-            row += [kind, figure_of(each, "grade"), escape(project)]
+            row += [wording.kind_shown(each["kind_told"]), figure_of(each, "grade"), escape(project)]
         said = f"“{each['found']['sentence']}”" if "found" in each else _title(each)
         table.add_row(*row, Text(plain(said), no_wrap=True, overflow="ellipsis"))
     console.width = min(width, Shown(width=WIDE_COLUMNS).measure(table).maximum)

@@ -114,9 +114,8 @@ def _show_status(found: Found) -> None:
     people, found["events"] = found["developers"], found["log"].pop("events")
     rows = {name: value for name, value in found.items() if not isinstance(value, list)}
     common.show_fields((name, escape(_told(value, name))) for name, value in rows.items())
-    common.show_records(
-        ["display_name", "developer_id", "activation", "active", "unusable_email", "unknown_agents"], people
-    )
+    fields = "display_name developer_id activation active unusable_email unknown_agents"
+    common.show_records(fields.split(), people)
     if used := [each for each in found["budgets"] if each["used"] or each["refused"]]:
         common.show_records(list(used[0]), used)
     names = {each["developer_id"]: f"{each['display_name']} ({each['developer_id']})" for each in people}

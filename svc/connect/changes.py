@@ -170,8 +170,7 @@ def _named(lines: Sequence[str]) -> dict[str, str]:
 
 
 def document_of(name: str, text: str) -> Document:
-    kinds = {"json": JsonText, "toml": TomlText}
-    return kinds.get(name.rpartition(".")[2], EnvText)(text)
+    return {"json": JsonText, "toml": TomlText}.get(name.rpartition(".")[2], EnvText)(text)
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):

@@ -68,10 +68,8 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         yield from _settings(connection, receipt, again)
     target = Target(connection.agent, connection.url, connection.key, ())
     files = plans(target, connection.scope, Path(connection.folder))
-    outranking = [
-        found("elsewhere", why=why, again=again) for why in elsewhere(connection.agent, connection.scope, files)
-    ]
-    yield from outranking or [found("address", url=url)]
+    whys = elsewhere(connection.agent, connection.scope, files)
+    yield from [found("elsewhere", why=why, again=again) for why in whys] or [found("address", url=url)]
     yield from _hooks(connection, again)
     match connection.agent:
         case "claude-code":
@@ -233,9 +231,8 @@ def _mcp(again: str, server: dict[str, Any]) -> Finding:
     """What the agent's server of MCP answers, started as its settings say, when one tool is called."""
     command: list[str] = []
     try:
-        command = (
-            server["command"] if isinstance(server["command"], list) else [server["command"], *server.get("args", ())]
-        )
+        first = server["command"]
+        command = first if isinstance(first, list) else [first, *server.get("args", ())]
         is_good, text = _asked_by_mcp(command)
     except Exception as error:  # whatever the library raises: what is wrong is with the server
         why: BaseException = error

@@ -298,8 +298,7 @@ class SessionReader(Reader):
         calls = sorted((fitted(row, Call, self.pass_over) for row in rows), key=lambda each: each.call_index or 0)
         for index, call in enumerate(calls):
             # Gemini's own reader knows a call by no name.
-            named = call.tool_use_id if self._source != "gemini" else None
-            call_id = named or f"{GATHERED}{name}:{index}"
+            call_id = (call.tool_use_id if self._source != "gemini" else None) or f"{GATHERED}{name}:{index}"
             if self._seen.add("call", call_id):
                 where = "WHERE session_id = ? AND tool_call_message_ordinal = ? AND call_index = ?"
                 told = self._rows("tool_result_events", where, self._row.id, message.ordinal, call.call_index or 0)

@@ -132,8 +132,7 @@ class RolloutReader(Reader):
         over = based is not None or (meta.parent is None and not meta.of_sub_agent)
         self._heritage = rollout.Heritage(meta.subagent_history_start_ordinal, born_us, at_us, parent, over)
         name = f"{self._session}:{1 if based is None else born_us}"
-        source = OF_SUB_AGENT if self._of_sub_agent else None
-        self._add(note("session_start", name, born_us, source=source))
+        self._add(note("session_start", name, born_us, source=OF_SUB_AGENT if self._of_sub_agent else None))
 
     def _read_in(self, body: rollout.Body, at_us: int, mark: int | None) -> None:
         match body.type:
@@ -229,11 +228,8 @@ class RolloutReader(Reader):
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.cache_write_input_tokens, usage.output_tokens)
         if _is_new(self._told, tuple(each or 0 for each in tokens), told.type):
             tier, former = {"service_tier": told.service_tier or self._service_tier}, f"request:{self._former_id}"
-            self._begin(
-                note(
-                    "request", self._line_id, at_us, former_id=former, terms=terms(tier), **inside(*tokens), **self._by
-                )
-            )
+            about = {"former_id": former, "terms": terms(tier), **inside(*tokens), **self._by}
+            self._begin(note("request", self._line_id, at_us, **about))
 
     def _tool(self, body: rollout.Body, at_us: int) -> None:
         call_id = body.call_id or ""

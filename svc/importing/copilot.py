@@ -106,16 +106,15 @@ class EventReader(Reader):
 
     def _summed(self, metrics: dict[str, dict[str, Any]]) -> None:
         """What a session took beyond what was told before is its last answer's; of several models none is named."""
-        usages = [
-            (model, fitted(json_object(each.get("usage")), Usage, self.pass_over)) for model, each in metrics.items()
-        ]
+        told = {model: json_object(each.get("usage")) for model, each in metrics.items()}
+        usages = {model: fitted(each, Usage, self.pass_over) for model, each in told.items()}
         sums = Counter[str]()
-        for _, each in usages:
+        for each in usages.values():
             read, written = each.cache_read_tokens or 0, each.cache_write_tokens or 0
             sums += Counter(output_tokens=each.output_tokens or 0, cache_read_tokens=read, cache_write_tokens=written)
             sums["input_tokens"] += max(0, (each.input_tokens or 0) - read - written)
         if self._open.prompt is not None and self._open.answer:
-            self._gave(usages[0][0] if len(usages) == 1 else None, sums - self._sums)
+            self._gave(next(iter(usages)) if len(usages) == 1 else None, sums - self._sums)
 
     def _did(self, line: Line, data: Data, at_us: int) -> None:
         """What a sub-agent does as well."""
@@ -149,8 +148,7 @@ class EventReader(Reader):
 
 _READ = (
     *("session.start", "session.resume", "session.usage_record", "session.error", "session.shutdown"),
-    *("user.message", "abort"),
-    *("assistant.message", "tool.execution_start", "tool.execution_complete"),
+    *("user.message", "abort", "assistant.message", "tool.execution_start", "tool.execution_complete"),
 )
 COPILOT = Format(
     *("copilot", "Copilot CLI sessions", ("~/.copilot",), "COPILOT_HOME", ("session-state",)),

@@ -268,10 +268,8 @@ class Reader(ABC):
         drafts = tuple(draft for item in done.items for draft in item.drafts)
         answer = None
         if done.prompt is not None and done.answer:
-            elapsed_ms = max(0, done.answered_us - done.prompt.at_us) // 1000
-            answer = Answer(
-                done.answer.strip(), done.answered_us, elapsed_ms if self._timed else None, done.model, dict(done.used)
-            )
+            elapsed_ms = max(0, done.answered_us - done.prompt.at_us) // 1000 if self._timed else None
+            answer = Answer(done.answer.strip(), done.answered_us, elapsed_ms, done.model, dict(done.used))
         if done.prompt is not None or drafts:
             self._done.append(Exchange(self._session, done.prompt, answer, drafts, finished, done.last_us))
 

@@ -111,8 +111,6 @@ ANSWER_SECONDS = 120.0  # a server under load lets others through first
 TRIES = 8
 WAIT_SECONDS_MAX = 60.0  # a server that asks for a longer pause is left alone, and the person told
 _LATER = (408, 425, 429, 502, 503, 504)
-
-
 Ask = Callable[[msgspec.Raw], Answer]
 
 

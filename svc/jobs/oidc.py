@@ -100,8 +100,7 @@ class OidcProvider:
         if answer.status in (400, 401):
             log.warning("the sign-in provider refused a code", status=answer.status)
             raise NotProven(f"{self.name} did not take the code: it was used, or has expired; sign in again")
-        token = self._decoded(answer, _Tokens)
-        return await self._proven(token.id_token, nonce)
+        return await self._proven(self._decoded(answer, _Tokens).id_token, nonce)
 
     async def _proven(self, id_token: str, nonce: str) -> Account:
         from authlib.oidc.core import CodeIDToken
@@ -111,8 +110,7 @@ class OidcProvider:
             token = await self._verified(id_token)
             wanted = {"iss": self._issuer, "aud": self._client_id}
             options = {claim: {"essential": True, "value": value} for claim, value in wanted.items()}
-            params = {"nonce": nonce, "client_id": self._client_id}
-            claims = CodeIDToken(token.claims, token.header, options, params)
+            claims = CodeIDToken(token.claims, token.header, options, {"nonce": nonce, "client_id": self._client_id})
             claims.validate(leeway=PROVIDER_LEEWAY_SECONDS)
         except (JoseError, ValueError) as error:
             reason = f"{type(error).__name__} {getattr(error, 'claim', '')}".strip()

@@ -239,8 +239,7 @@ class Narratives:
             answer = await self._gateway.ask(organization_id, kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
             text = self._believed(kind, prose.believed(answer.value.narrative, {}, self._people(organization_id)))
             if text is not None:
-                told = prose.Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
-                self._kept.put(wanted.name, told)
+                self._kept.put(wanted.name, prose.Narrative(text, self._now_us(), wanted.work.clipped, wanted.work))
         except answers.NoAnswer:
             pass  # counted by the gateway; nothing is kept
         finally:
@@ -280,8 +279,7 @@ class Reviews:
 
     async def _refusal(self, scope: Scope, told: AgentAnswer) -> AnswerRefused | None:
         """Why an answer is not stored; None where it is."""
-        sub_session_id = told.question_id.partition(".")[0]
-        opened = await self._open(scope, sub_session_id)
+        opened = await self._open(scope, told.question_id.partition(".")[0])
         one = next((each for each in opened if each.question_id == told.question_id), None)
         if one is None:
             why = "the question is not open: it was answered, or is not yours"

@@ -100,8 +100,7 @@ class ReportJobs:
         try:
             with self._jobs[wanted.report_id]:
                 if isinstance(await patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
-                    outcome = await self._outcome(wanted, about)
-                    await patiently(partial(self._service.send, outcome))
+                    await patiently(partial(self._service.send, await self._outcome(wanted, about)))
         except Exception:
             log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
             await trio.sleep(REPORT_RETRY_SECONDS)

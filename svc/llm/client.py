@@ -85,9 +85,8 @@ class Form(msgspec.Struct, frozen=True):
         told = [msgspec.json.decode(body)]
         answer = next(iter(found(told, self.answer)), "")
         text = answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
-        read, written = (
-            [each for each in found(told, of) if isinstance(each, int)] for of in (self.input, self.output)
-        )
+        counts = (found(told, self.input), found(told, self.output))
+        read, written = ([each for each in count if isinstance(each, int)] for count in counts)
         is_cut = self.cut["word"] in found(told, [self.cut["path"]])
         return Completion("" if is_cut else text, (max(0, sum(read)), max(0, sum(written))) if read else None)
 
@@ -111,8 +110,7 @@ class Budget:
         except FileNotFoundError:
             self._spent = _Spent(day)
         except (OSError, msgspec.DecodeError) as error:
-            reason = str(error)
-            log.warning("what was spent on the text model cannot be read; it rests until tomorrow", reason=reason)
+            log.warning("what was spent on the text model cannot be read; it rests until tomorrow", reason=str(error))
             self._spent = _Spent(day, daily_tokens)
 
     @property

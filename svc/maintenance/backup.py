@@ -356,8 +356,7 @@ class ScheduledBackups:
 
     def kept(self) -> list[Path]:
         """Those that this made, the newest first; files of other names are left alone."""
-        found = (path for path in self._folder.glob("svc-*.tar") if _NAME.fullmatch(path.name))
-        return sorted(found, reverse=True)
+        return sorted((path for path in self._folder.glob("svc-*.tar") if _NAME.fullmatch(path.name)), reverse=True)
 
     def age_seconds(self) -> float | None:
         newest = next(iter(self.kept()), None)

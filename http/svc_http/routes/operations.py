@@ -109,8 +109,7 @@ async def revisions(call: BySecret) -> Sequence[catalog.RevisionRecord]:
 
 @routes(f"POST {_CONTROL}/catalog", _PUBLISH, answers={201: catalog.Published, 200: catalog.Published})
 async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
-    command = catalog.PublishCatalog(document=body.document, source=body.source)
-    reply = accepted(await call.service.change_catalog(command))
+    reply = accepted(await call.service.change_catalog(shaped(catalog.PublishCatalog, body)))
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
 

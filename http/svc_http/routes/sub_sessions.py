@@ -11,7 +11,7 @@ import trio
 from msgspec.structs import asdict
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Scope, Unavailable
+from aggregates.event import Scope, Unavailable, shaped
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.sub_sessions import sub_session as said
 from aggregates.times import US_PER_DAY, Window, iso
@@ -81,8 +81,7 @@ async def edit(call: params.ByKey, body: EditBody, sub_session_id: UUID) -> list
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
     turn_id = found(await call.read(rows.resolve, sub_session_id), _NOT_YOURS.format(sub_session_id))
-    command = said.EditTitle(**asdict(call.scope), turn_id=turn_id, title=body.title, summary=body.summary)
-    accepted(await call.service.send(command))
+    accepted(await call.service.send(shaped(said.EditTitle, call.scope, body, turn_id=turn_id)))
     row = await call.read(rows.find, sub_session_id)
     return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(listing.SubSession)
 
