@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import blake2b, sha256
+from operator import attrgetter
 from uuid import UUID
 
 import msgspec
@@ -124,9 +125,7 @@ def _own_stream(command: events.CapturePrompt | events.RecordsCaptured | events.
 
 
 def _batch_stream(command: events.Telemetry, record_ids: Iterable[str]) -> UUID:
-    digest = blake2b(digest_size=16)
-    for record_id in record_ids:
-        digest.update(record_id.encode() + b"\x1f")
+    digest = blake2b("".join(f"{each}\x1f" for each in record_ids).encode(), digest_size=16)
     return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
@@ -328,7 +327,7 @@ def _without(fact: S, wrong: set[str], redacted: dict[str, str], context: Contex
 def _strings(facts: Sequence[msgspec.Struct]) -> set[str]:
     """What stands in facts of one class, and in their parts: mostly the same names again."""
     strings, parts = _fields(type(facts[0])) if facts else ([], [])
-    found = {getattr(each, name) for name in strings for each in facts} - {None}
+    found = set[str]().union(*(map(attrgetter(name), facts) for name in strings)) - {None}
     return found.union(*(_strings([part for each in facts for part in getattr(each, name)]) for name in parts))
 
 

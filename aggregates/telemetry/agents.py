@@ -30,7 +30,8 @@ _NANO_PER_MICRO = 1_000
 def _asked(event: SourceEvent, **more: str) -> dict[str, Any]:
     """Which request an event is about."""
     told = event.told(model="model", request_id="request_id", **more)
-    return told | {"model": None if told["model"] == SYNTHETIC_MODEL else told["model"]}
+    told["model"] = None if told["model"] == SYNTHETIC_MODEL else told["model"]
+    return told
 
 
 def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
@@ -49,11 +50,12 @@ _SAME = {name: name for name in ("duration_ms", "input_tokens", "output_tokens",
 
 def _claude_request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
-    cost, micros = usd_nano(event.attributes, "cost_usd"), otlp.rounded(event.attributes, "cost_usd_micros")
-    told = _asked(event, **_SAME)
-    told |= cache_writes(*[count(event.attributes, key) for key in _WRITTEN]) | {"terms": terms(event.attributes)}
-    cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
-    return event.only("request", cost_usd_nano=cost, sidechain=event.sidechain, **told)
+    attributes = event.attributes
+    cost = usd_nano(attributes, "cost_usd")
+    if cost is None and (micros := otlp.rounded(attributes, "cost_usd_micros")) is not None:
+        cost = micros * _NANO_PER_MICRO
+    told = _asked(event, **_SAME) | cache_writes(*[count(attributes, key) for key in _WRITTEN])
+    return event.only("request", cost_usd_nano=cost, sidechain=event.sidechain, terms=terms(attributes), **told)
 
 
 def _claude_error(event: SourceEvent) -> list[RecordDraft]:
@@ -77,7 +79,8 @@ def _claude_tool(event: SourceEvent) -> list[RecordDraft]:
         whole = told.get("full_command") or told.get("command")
         command = bounded_command(whole) if isinstance(whole, str) and whole else known.command
         known = replace(known, command=command or ("git commit" if told.get("git_commit_id") else None))
-    said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    told = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    said = {key: value for key, value in told.items() if value is not None}
     outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
     told = event.told(call_id="tool_use_id", duration_ms="duration_ms")
     return event.tool(tool, outcome, known, sidechain=event.sidechain, **told)

@@ -11,7 +11,8 @@ from aggregates.event import Reason, Refused, Reply
 from aggregates.reading.readings import is_for_shell, own_words
 from aggregates.records.record import TOKEN_KINDS, Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, count, cut_name, identifier, json_object, name, rounded, text
+from aggregates.telemetry import otlp
+from aggregates.telemetry.otlp import Attributes, Plain, count, cut_name, json_object, name, rounded, text
 from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
 from aggregates.times import INSTANT_MAX_US
 
@@ -47,9 +48,9 @@ _ANSWERS = ("message", "fallback_message")
 
 def terms(told: Mapping[str, Any]) -> str | None:
     """Speed, tier and region that are not the usual ones, as in `speed=fast service_tier=batch`."""
-    unusual = {key: value for key in _TERMS if isinstance(value := told.get(key), str) and value not in _AS_USUAL}
-    said = {key: "_".join((cut_name(value) or "").lower().split()) for key, value in unusual.items()}
-    return " ".join(f"{key}={value}" for key, value in said.items() if value and value not in _AS_USUAL) or None
+    unusual = [(key, value) for key in _TERMS if isinstance(value := told.get(key), str) and value not in _AS_USUAL]
+    said = ((key, "_".join((cut_name(value) or "").lower().split())) for key, value in unusual)
+    return " ".join([f"{key}={value}" for key, value in said if value and value not in _AS_USUAL]) or None
 
 
 def inside(
@@ -169,10 +170,10 @@ class Taken(msgspec.Struct):
 _FOLDERS = ("process.working_directory", "cwd", "workspace.host_paths")
 """OpenTelemetry's own name, which one may set for any agent; Codex's; and those of Claude Code's app."""
 _REDACTED = ("<REDACTED>", "[REDACTED]")
-_READ: dict[str, Callable[..., object]] = {
-    "duration_ms": rounded,
-    **dict.fromkeys(("model", "tool", "source"), name),
-    **dict.fromkeys(("request_id", "call_id"), identifier),
+_READ: dict[str, Callable[[Plain], object]] = {
+    "duration_ms": otlp.as_rounded,
+    **dict.fromkeys(("model", "tool", "source"), otlp.as_name),
+    **dict.fromkeys(("request_id", "call_id"), otlp.as_identifier),
 }
 
 
@@ -238,10 +239,13 @@ class SourceEvent(msgspec.Struct):
 
     def told(self, **keys: str | tuple[str, ...]) -> dict[str, Any]:
         """Fields of a record, each by the first of these attributes that is there: names, ids, else counts."""
-        found: dict[str, Any] = {}
+        found, attributes = dict[str, Any](), self.attributes
         for field, told in keys.items():
-            read = _READ.get(field, count)
-            found[field] = read(self.attributes, told) if isinstance(told, str) else read(self.attributes, *told)
+            read = _READ.get(field, otlp.as_count)
+            if isinstance(told, str):  # mostly
+                found[field] = None if (value := attributes.get(told)) is None else read(value)
+            else:
+                found[field] = otlp.first(read, attributes, *told)
         return found
 
     def said(self, *keys: str) -> str | None:
@@ -291,7 +295,7 @@ def status_in(message: str | None) -> int | None:
 
 def wait_told(attributes: Attributes, message: str | None) -> int | None:
     """Milliseconds that a provider asks to wait: as an attribute tells them, else as its message words them."""
-    if message is None and _WAIT_KEYS.isdisjoint(attributes):
+    if message is None and attributes.keys().isdisjoint(_WAIT_KEYS):
         return None
     # A header is told as a list of its lines.
     lines = {key: attributes.get(key) for key in _WAIT_KEYS}

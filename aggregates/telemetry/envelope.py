@@ -7,7 +7,7 @@ section is what lies in one innermost list; the members beside the way there, on
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import accumulate, chain, takewhile
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -33,10 +33,8 @@ CONTEXTS_KEPT = 32  # an agent sends the same in every export; at most some 20 M
 RESOURCE_TEXT_BYTES_MAX = 4 * 1024  # a longer text is cut: Gemini tells its command line there, with the whole prompt
 _PIECE_BYTES = 64 * 1024
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_OBJECTS = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_NULL = msgspec.Raw(b"null")
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _SORTED = msgspec.json.Encoder(order="sorted")
 Rest = Callable[[], object]  # is called between pieces of work, so that whoever waits for the interpreter may go first
 
@@ -73,51 +71,72 @@ def values_in(data: bytes, enough: int) -> int:
     return count
 
 
+class _Level(msgspec.Struct):
+    """What stands above records, by the names of OTLP JSON; other members mean nothing there, and are not kept."""
+
+    resource: msgspec.Raw = msgspec.Raw()
+    scope: msgspec.Raw = msgspec.Raw()
+    schemaUrl: msgspec.Raw = msgspec.Raw()
+    resourceLogs: "list[_Level | None] | None" = None
+    resourceSpans: "list[_Level | None] | None" = None
+    resourceMetrics: "list[_Level | None] | None" = None
+    scopeLogs: "list[_Level | None] | None" = None
+    scopeSpans: "list[_Level | None] | None" = None
+    scopeMetrics: "list[_Level | None] | None" = None
+    logRecords: list[msgspec.Raw] | None = None
+    spans: list[msgspec.Raw] | None = None
+    metrics: list[dict[str, msgspec.Raw] | None] | None = None
+
+
+_BODY = msgspec.json.Decoder(_Level)
+
+
 def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Section]:
     """The sections of an export in their order. Raises `NoOtlp`.
 
-    Each look through the data holds every other thread up, some 12 ms for 16 MiB: so there is a rest after each.
+    A look through the data holds every other thread up, some 12 ms for 16 MiB: so there is a rest after each.
     """
     try:
         data.decode()
         rest()
-        members = decoded(_OBJECT, data)
+        body = decoded(_BODY, data)
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
     except msgspec.ValidationError as error:
-        raise NoOtlp("the request body must be a JSON object") from error
+        raise NoOtlp(f"the request body does not fit: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
-    return list(_sections(members, LEVELS[signal], Section("", (), "", []), rest))
-
-
-def _sections(members: dict[str, msgspec.Raw], levels: Levels, above: Section, rest: Rest) -> Iterator[Section]:
     rest()
-    names, deeper = levels[0], levels[1:]
-    heads = above.heads
-    if above.place:
-        heads = (*heads, {name: bytes(value) for name, value in members.items() if name not in names})
-    for name in names:
-        value, place = members.get(name), f"{above.place}.{name}".lstrip(".")
-        if value is None or value == _NULL:
-            continue
-        if names is CONTAINERS:
-            container = _decoded(_OBJECT, value, place, "an object")
-            yield from _sections(container, deeper, Section(place, heads, name, []), rest)
-        elif deeper:
-            objects = _decoded(_OBJECTS, value, place, "a list of objects")
-            for index, each in enumerate(objects):
-                if each is not None:
-                    yield from _sections(each, deeper, Section(f"{place}[{index}]", heads, "", []), rest)
-        elif items := _decoded(_ITEMS, value, place, "a list"):
-            yield Section(place, heads, above.container, items)
+    return [section for section in _sections(body, signal) if section.items]
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, expected: str) -> T:
-    try:
-        return decoder.decode(value)
-    except msgspec.DecodeError as error:
-        raise NoOtlp(f"{place} must be {expected}") from error
+def _sections(body: _Level, signal: Signal) -> Iterator[Section]:
+    (top,), (middle,), (inner,) = LEVELS[signal][:3]
+    for index, resource in enumerate(getattr(body, top) or ()):
+        for at, scope in enumerate(getattr(resource, middle, None) or ()):
+            place, items = f"{top}[{index}].{middle}[{at}].{inner}", getattr(scope, inner, None) or []
+            heads = _head(resource, "resource"), _head(scope, "scope")
+            if signal != "metrics":
+                yield Section(place, heads, "", items)
+            for number, metric in enumerate(items if signal == "metrics" else ()):
+                yield from _points(metric or {}, heads, f"{place}[{number}]")
+
+
+def _head(above: _Level | None, name: str) -> Head:
+    members = {each: bytes(getattr(above, each, b"")) for each in (name, "schemaUrl")}
+    return {each: value for each, value in members.items() if value}
+
+
+def _points(metric: dict[str, msgspec.Raw], heads: tuple[Head, ...], place: str) -> Iterator[Section]:
+    alone = {name: bytes(value) for name, value in metric.items() if name not in CONTAINERS}
+    for name in filter(metric.__contains__, CONTAINERS):
+        try:
+            container = _OBJECT.decode(metric[name]) or {}
+            items = _ITEMS.decode(container.pop("dataPoints", b"null")) or []
+        except msgspec.ValidationError as error:
+            raise NoOtlp(f"{place}.{name} must be an object whose dataPoints are a list") from error
+        beside = {each: bytes(value) for each, value in container.items()}
+        yield Section(f"{place}.{name}.dataPoints", (*heads, alone, beside), name, items)
 
 
 # What is kept of an export is OTLP JSON again, with the secrets taken out of every text in it. All of it is canonical
@@ -126,8 +145,9 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 
 _STRINGS = msgspec.json.Decoder(list[str])
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
-_APART, _RECORD = b"\x03", b"\x04"  # between two pieces; between two texts
+_APART, _RECORD = b"\x03", b"\x04"  # between two attributes; between two texts
 _ATTRIBUTE = b'{"key":'  # so begins each, outside of any text
+_SOUGHT_MAX = 8  # of more strings that hold secrets it is not sought in which attributes they stand
 
 
 def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple[list[bytes], dict[str, Redacted]]:
@@ -136,23 +156,24 @@ def without_secrets(texts: Sequence[bytes], beside: Iterable[str] = ()) -> tuple
 
     # Records repeat most of their attributes, so each is looked through once.
     attributes = _RECORD.join(texts).split(_ATTRIBUTE)
-    distinct = dict.fromkeys(attributes)
-    whole = _APART.join(distinct).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
+    known = {each: each for each in attributes}
+    whole = _APART.join(known).replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
     # Every second piece is a string, members' names too, still escaped.
-    pieces = whole.split(b'"')
-    written = dict.fromkeys(pieces[1::2])
+    written = dict.fromkeys(whole.split(b'"')[1::2])
     strings = _STRINGS.decode(_restored(b'["%s"]' % b'","'.join(written))) if written else []
-    plain = dict.fromkeys(chain(strings, beside))
-    looked = [*plain]
+    looked = [*dict.fromkeys(chain(strings, beside))]
     dirty = {looked[index]: found for index, found in redact_among(looked).items()}
     if not dirty:
         return list(texts), dirty
-    cleaned = {
-        each: msgspec.json.encode(dirty[text].text)[1:-1] if text in dirty else each
-        for each, text in zip(written, strings, strict=True)
-    }
-    pieces[1::2] = map(cleaned.__getitem__, pieces[1::2])
-    known = dict(zip(distinct, _restored(b'"'.join(pieces)).split(_APART), strict=True))
+    held = {each: text for each, text in zip(written, strings, strict=True) if text in dirty}
+    cleaned = {each: msgspec.json.encode(dirty[text].text)[1:-1] for each, text in held.items()}
+    found_at = (accumulate(each.count(_APART) for each in whole.split(one)[:-1]) for one in held)
+    places = range(len(known)) if len(held) > _SOUGHT_MAX else set(chain.from_iterable(found_at))
+    distinct, masked = [*known], whole.split(_APART)
+    for place in places:
+        pieces = masked[place].split(b'"')
+        pieces[1::2] = [cleaned.get(each, each) for each in pieces[1::2]]
+        known[distinct[place]] = _restored(b'"'.join(pieces))
     return _ATTRIBUTE.join(map(known.__getitem__, attributes)).split(_RECORD), dirty
 
 

@@ -202,21 +202,37 @@ NANO_USD = 1_000_000_000
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
-def _first(read: Callable[[Plain], T | None]) -> Callable[..., T | None]:
-    """Reads the first of some attributes that makes sense."""
-
-    def first(attributes: Attributes, *keys: str) -> T | None:
-        for key in keys:
-            value = attributes.get(key)
-            if value is not None and (found := read(value)) is not None:
-                return found
-        return None
-
-    return first
+as_count = partial(whole, most=COUNT_MAX)
 
 
-count = _first(partial(whole, most=COUNT_MAX))
-flag = _first(lambda value: {"true": True, "false": False}.get(str(value).lower()))
+def as_rounded(value: Plain) -> int | None:
+    """A time or an amount, which may have a fraction."""
+    number = value if type(value) is int else real(value)
+    return round(number) if number is not None and 0 <= number <= COUNT_MAX else None
+
+
+def as_name(value: Plain) -> str | None:
+    """A text without NUL, cut to the length of a name."""
+    return cut_name(value) if isinstance(value, str) else None
+
+
+def as_identifier(value: Plain) -> str | None:
+    """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
+    return value if isinstance(value, str) and 0 < len(value) <= LABEL_CHARACTERS_MAX and "\0" not in value else None
+
+
+def first(read: Callable[[Plain], T | None], attributes: Attributes, *keys: str) -> T | None:
+    """The first of some attributes that makes sense."""
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None and (found := read(value)) is not None:
+            return found
+    return None
+
+
+count, rounded = partial(first, as_count), partial(first, as_rounded)
+name, identifier = partial(first, as_name), partial(first, as_identifier)
+flag = partial(first, lambda value: {"true": True, "false": False}.get(str(value).lower()))
 
 
 def text(attributes: Attributes, *keys: str) -> str | None:
@@ -227,26 +243,8 @@ def text(attributes: Attributes, *keys: str) -> str | None:
     return None
 
 
-@_first
-def rounded(value: Plain) -> int | None:
-    """A time or an amount, which may have a fraction."""
-    number = value if type(value) is int else real(value)
-    return round(number) if number is not None and 0 <= number <= COUNT_MAX else None
-
-
-def name(attributes: Attributes, *keys: str) -> str | None:
-    """A text without NUL, cut to the length of a name."""
-    return cut_name(text(attributes, *keys))
-
-
 def cut_name(value: str | None) -> str | None:
     return None if value is None else value[:NAME_CHARACTERS_MAX].replace("\0", "") or None
-
-
-def identifier(attributes: Attributes, *keys: str) -> str | None:
-    """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
-    value = text(attributes, *keys)
-    return None if value is None or len(value) > LABEL_CHARACTERS_MAX or "\0" in value else value
 
 
 def usd_nano(attributes: Attributes, key: str) -> int | None:
@@ -312,13 +310,18 @@ _TEXT_OR_ODD_NUMBER = re.compile(
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     """Numbers that no JSON reader takes (NaN, Infinity, too large for a double) are read as texts."""
-    try:
-        return decoder.decode(repaired(data))
-    except msgspec.DecodeError:
-        if len(data) > ODD_BYTES_MAX:
-            raise
-        texts = _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
-        return decoder.decode(repaired(texts))
+    for mended in (repaired, _odd_numbers_quoted):
+        try:
+            return decoder.decode(data)  # mostly
+        except msgspec.DecodeError:
+            data = mended(data)
+    return decoder.decode(data)
+
+
+def _odd_numbers_quoted(data: bytes) -> bytes:
+    if len(data) > ODD_BYTES_MAX:
+        return data
+    return _TEXT_OR_ODD_NUMBER.sub(lambda each: each[0] if each[0][:1] == b'"' else b'"%s"' % each[0], data)
 
 
 class SourceIds:

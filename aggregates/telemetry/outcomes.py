@@ -46,6 +46,8 @@ def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOu
 
     `agent` by the name that it has everywhere; of one that is not known only JSON and the flag are read.
     """
+    if not result:  # mostly nothing is said
+        return ToolOutcome(flag)
     wording = _WORDINGS.get(agent, _SILENT)
     if agent == "codex" and isinstance(result, str) and result.startswith('{"output":'):
         result = json_object(result)  # its older versions wrap the text

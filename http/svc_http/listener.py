@@ -31,6 +31,7 @@ PATH_CHARS_SHOWN = 200  # how much of an unknown path an error repeats
 UNREAD_BYTES_MAX = 64 * 1024 * 1024  # how much of a refused body still arrives before the answer
 UNREAD_SECONDS_MAX = 10.0  # and how long that may take
 LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024  # all bodies together, each beyond `SMALL_BYTES_MAX`: else the loop gets slow
+AT_ONCE_SECONDS = 0.01  # of that pace, 250 KB, come without a rest: a rest costs the loop as much as an export's head
 WRITE_SECONDS_MAX = 20.0  # how long a client may leave a piece of an answer untaken
 _NEEDLESS_CODING = re.compile(rb"%(?:2[def]|3[0-9]|4[1-9a-f]|5[0-9acf]|6[1-9a-f]|7[0-9ae]|25)", re.IGNORECASE)
 """What stands for itself, a slash, a backslash or a percent sign: a proxy that keeps /v1/admin away compares the path
@@ -250,15 +251,17 @@ class Exchange:
 
 
 class Pace:
-    """So many bytes a second, whoever they come from."""
+    """So many bytes a second, whoever they come from; what comes after a pause may come at once, up to a bound."""
 
     def __init__(self, bytes_per_second: int) -> None:
         self._bytes_per_second = bytes_per_second
         self._free_at = -inf
 
     async def take_turn(self, size_bytes: int) -> None:
-        self._free_at = max(self._free_at, current_time()) + size_bytes / self._bytes_per_second
-        await sleep_until(self._free_at)
+        now = current_time()
+        self._free_at = max(self._free_at, now - AT_ONCE_SECONDS) + size_bytes / self._bytes_per_second
+        if self._free_at > now:
+            await sleep_until(self._free_at)
 
 
 _PROCESS = uuid4().hex[:16]

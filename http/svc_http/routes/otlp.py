@@ -87,7 +87,7 @@ async def _take(call: ByKey, signal: Signal) -> Faults:
 def _cut(export: Export, sent: Sent) -> list[PreparedCommand]:
     """The commands of an export. Nothing is stored before the whole body was seen to be JSON."""
     data = sent.unpacked(EXPORT_BYTES_MAX)
-    if values_in(data, VALUES_MAX) > VALUES_MAX:
+    if len(data) > VALUES_MAX and values_in(data, VALUES_MAX) > VALUES_MAX:  # a value has at least a byte
         raise HttpError(413, f"the request body holds more than {VALUES_MAX} values; send smaller batches")
     try:
         sections = split(data, export.signal, export.rest)
