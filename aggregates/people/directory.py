@@ -14,7 +14,6 @@ import msgspec
 from aggregates.event import Event, Scope
 from aggregates.ids import membership_id, membership_stream
 from aggregates.people import acts
-from aggregates.people.acts import OWN_ID, Channel, PeopleAct, Role, Schedule
 from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
@@ -48,8 +47,8 @@ class Developer(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None  # by which a sign-in provider knows them first, and where mail about reports goes; null: unknown
     timezone: str
     language: str | None
-    report_schedules: tuple[Schedule, ...]
-    report_notices: tuple[Channel, ...]  # how they want to be told that a report is finished
+    report_schedules: tuple[acts.Schedule, ...]
+    report_notices: tuple[acts.Channel, ...]  # how they want to be told that a report is finished
     created_at: str
 
 
@@ -65,7 +64,7 @@ class _Scoped(msgspec.Struct, frozen=True, kw_only=True):
 
 class Membership(_Scoped, frozen=True, kw_only=True):
     membership_id: UUID
-    role: Role
+    role: acts.Role
     active: bool
     started_at: str
     ended_at: str | None
@@ -184,7 +183,7 @@ KINDS: dict[str, type[Record]] = {
 }
 """What an act is about, and the record of it."""
 _Marks = dict[str, bool | None]
-_MARKS: dict[type[PeopleAct], _Marks] = {
+_MARKS: dict[type[acts.PeopleAct], _Marks] = {
     **dict.fromkeys((acts.EndMembership, acts.EndTeam, acts.RemoveTeamMember), _Marks(active=False, ended_at=None)),
     acts.WithdrawForget: {"active": False},
     acts.RevokeKey: {"revoked": True, "revoked_at": None},
@@ -208,11 +207,11 @@ _LOST = dict.fromkeys(("name", "display_name"), "(unreadable)")
 _AT_WORST = _AT_FIRST | _LOST | {"text_leaves": False, "team_minimum": acts.TEAM_MINIMUM_MOST}
 
 
-def applied(record: Record | None, event: PeopleAct) -> Record:
+def applied(record: Record | None, event: acts.PeopleAct) -> Record:
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
     if event.begins():
         kind = KINDS[event.about()]
-        own_id, expires_at_us = values[event.__struct_fields__[OWN_ID]], values.get("expires_at_us")
+        own_id, expires_at_us = values[event.__struct_fields__[acts.OWN_ID]], values.get("expires_at_us")
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
@@ -246,7 +245,7 @@ class Directory:
         self.doubtful: set[UUID] = set()  # developers of whose keys, browsers and accounts not all is known
 
     def apply(self, stream_id: UUID, event: Event) -> None:
-        assert isinstance(event, PeopleAct), event.TOPIC
+        assert isinstance(event, acts.PeopleAct), event.TOPIC
         before, known = self._records.get(stream_id), self.version(stream_id)
         if before is None and not event.begins():  # what began it was lost
             return self.lose(stream_id, event.TOPIC)

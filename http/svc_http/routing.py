@@ -18,7 +18,6 @@ from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.people import entry
-from aggregates.people.entry import Principal
 from projections.sub_sessions.rows import begun_by
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, found, json_reply, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, Arguments, ByKey, BySecret, Call, Parameter, Schema
@@ -33,7 +32,7 @@ _BEARER = "bearer "
 _TWO = "two different credentials were sent; send one"
 SHORT_ID = re.compile(r"[0-9a-fA-F]{8}")
 _OF_GOALS = ("sub_session_id", "goal_id")
-Identify = Callable[[Service, Headers], Principal]
+Identify = Callable[[Service, Headers], entry.Principal]
 Admit = Callable[[Service, Request, "Route"], Awaitable[Call | Response]]
 """Who asks for what the route is about, or an answer that leads elsewhere. Raises `HttpError`."""
 _H = TypeVar("_H", bound=Callable[..., Awaitable[object]])
@@ -174,7 +173,7 @@ def by_credentials(identify: Identify) -> Admit:
 _TURNS = defaultdict[UUID, trio.CapacityLimiter](lambda: trio.CapacityLimiter(AT_ONCE_MAX))  # one a developer
 
 
-def body_of(request: Request, route: Route, caller: Principal) -> Body:
+def body_of(request: Request, route: Route, caller: entry.Principal) -> Body:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
     return Body(request, _TURNS[caller.scope.developer_id] if route.method == "POST" else None)
 
@@ -224,7 +223,7 @@ def spend(service: Service, request: Request, names: tuple[str, ...], user: UUID
 # --- credentials ----------------------------------------------------------------------------------------------
 
 
-def caller_of_api(service: Service, headers: Headers) -> Principal:
+def caller_of_api(service: Service, headers: Headers) -> entry.Principal:
     """The developer whose key was sent, or whom an internal caller named. Raises `HttpError` 401 or 403."""
     if not _is_internal(service, headers):
         return caller_of_intake(service, headers)
@@ -248,7 +247,7 @@ def _keys(headers: Headers) -> set[str]:
     return found
 
 
-def caller_of_intake(service: Service, headers: Headers) -> Principal:
+def caller_of_intake(service: Service, headers: Headers) -> entry.Principal:
     keys = _keys(headers)
     if len(keys) > 1:
         raise unauthorized(_TWO)
@@ -258,7 +257,7 @@ def caller_of_intake(service: Service, headers: Headers) -> Principal:
     return developer_of(service, key)
 
 
-def developer_of(service: Service, key: str) -> Principal:
+def developer_of(service: Service, key: str) -> entry.Principal:
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
     now_us = service.now_us()

@@ -11,7 +11,6 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import how_to_earn, rests_on_words, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, kind_told
 from aggregates.scores import grades
-from aggregates.scores.grades import Interval, whole_counts
 from aggregates.scores.insights import Decided
 from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
@@ -49,7 +48,7 @@ class ApgPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     period_start: str
     apg: float | None
-    interval: Interval | None
+    interval: grades.Interval | None
     sample_count: int
 
 
@@ -59,7 +58,7 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
     window: AskedWindow
     newest_at: str | None
     apg_current: float | None
-    interval: Interval | None  # of `apg_current`
+    interval: grades.Interval | None  # of `apg_current`
     apg_previous: float | None
     sample_count: int  # prompts
     unsure_count: int  # how many booleans of the window's prompts nobody could surely say
@@ -142,7 +141,7 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
         points.append(ApgPoint(period_start=iso(window.start_us), apg=apg, interval=interval, sample_count=len(scores)))
     letters = bodies(reader.db, tuple[float, ...], filled("SELECT letters {counted}"), bound(scope, windows[-1]))
     likely = [math.fsum(each) for each in zip(*letters, strict=True)]
-    counts = whole_counts(likely, points[-1].sample_count) or [0] * len(grades.RUBRIC_LADDER)
+    counts = grades.whole_counts(likely, points[-1].sample_count) or [0] * len(grades.RUBRIC_LADDER)
     return InsightSummary(
         window=name,
         newest_at=newest_at(reader, scope),

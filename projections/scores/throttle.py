@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
@@ -29,9 +28,9 @@ class ShownEvent(msgspec.Struct, frozen=True, rename="camel"):
     session_id: str | None
     details: str
     estimated_delay_secs: float
-    confidence: float | UnsetType | None = UNSET
-    incident_name: str | UnsetType | None = UNSET
-    incident_url: str | UnsetType | None = UNSET
+    confidence: float | msgspec.UnsetType | None = msgspec.UNSET
+    incident_name: str | msgspec.UnsetType | None = msgspec.UNSET
+    incident_url: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class DetectorCount(msgspec.Struct, frozen=True, rename="camel"):

@@ -307,26 +307,23 @@ def _said_in(reader: Reader, scope: Scope, name: str, words: list[re.Pattern[str
 
 
 def _count(text: str, words: list[re.Pattern[str]]) -> int:
-    """How many of the words stand in it."""
     folded = text.casefold()
     return sum(word.search(folded) is not None for word in words)
 
 
-def _texts(reader: Reader, turns: list[Turn]) -> list[tuple[str, str]]:
+def _texts(reader: Reader, turns: list[Turn]) -> Iterator[tuple[str, str]]:
     """The prompt and the answer of each; empty where there is none, or it has been forgotten."""
     refs: list[tuple[TextRef | None, TextRef | None]] = [
         (text_of(turn), None if turn.response_position is None else TextRef(turn.response_position, "response"))
         for turn in turns
     ]
     texts = reader.texts(ref for pair in refs for ref in pair)
-    found = []
     for turn, (asked, answered) in zip(turns, refs, strict=True):
         answer = None if answered is None else texts[answered]
         if answered is not None and answer is None:  # an agent's own log told it, among other words
             told = response_ref(reader.db, turn)
             answer = None if told is None else reader.texts([told])[told]
-        found.append(((asked and texts[asked]) or "", answer or ""))
-    return found
+        yield (asked and texts[asked]) or "", answer or ""
 
 
 def _sentence(text: str, words: list[re.Pattern[str]]) -> str:

@@ -26,7 +26,6 @@ from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, exa
 from svc.connect.review import DAILY_TOKENS, RULES, Judge
 from svc.hook import machine
 from svc.hook.captures import AGENTS
-from svc.hook.machine import Outbox
 from svc.hook.main import call
 from svc.importing.agentsview import agents_only_in, default_file
 from svc.log.folder import running
@@ -261,7 +260,7 @@ def _show(rewrites: Sequence[Rewrite], key: str) -> None:
 
 def _tell_waiting(name: str, fate: str) -> None:
     """What has not arrived yet is somebody's text: they may not want it to go elsewhere, or to lie around."""
-    outbox = Outbox(machine.connection_folder(name))
+    outbox = machine.Outbox(machine.connection_folder(name))
     if waiting := len(outbox.waiting()):
         say(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
 

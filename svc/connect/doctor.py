@@ -18,7 +18,6 @@ from pkgutil import get_data
 from typing import Any, Literal, TextIO
 
 import msgspec
-from msgspec import UNSET
 
 from aggregates.times import iso
 from svc.connect.agents import KNOWN_AGENTS, NEVER_FAILS, AgentName, Plans, Scope, Target, plans
@@ -85,7 +84,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
             yield found("other_env", path=path)
     yield from _server(connection, again)
     for path, place in connection.tool_servers():
-        if (written := value_in(path, place)) is not UNSET:
+        if (written := value_in(path, place)) is not msgspec.UNSET:
             yield _mcp(again, written)
     yield from _outbox(connection)
     yield from _judge(connection)
@@ -269,7 +268,7 @@ def value_in(path: Path, keys: Keys) -> Any:
     try:
         return read_file(path).document(path).get(keys)
     except Refused:
-        return UNSET
+        return msgspec.UNSET
 
 
 def capturing_plugins(folder: Path) -> list[str]:
@@ -356,12 +355,12 @@ def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
         above += [project / name for name in known.in_projects]
     for path in above:
         for key, value in ours.items():
-            if value_in(path, key) not in (UNSET, value):
+            if value_in(path, key) not in (msgspec.UNSET, value):
                 name = ".".join(key)
                 yield f"{path} sets {name} to something else, and outranks your own settings; take it out there"
     if agent == "claude-code":
         for path in (*above, *files):
-            if value_in(path, ("otelHeadersHelper",)) is not UNSET:
+            if value_in(path, ("otelHeadersHelper",)) is not msgspec.UNSET:
                 yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
     for name in (path[0] for path in ours if len(path) == 1):  # what is put into a file of variables
         if os.environ.get(name, ours[name,]) != ours[name,]:

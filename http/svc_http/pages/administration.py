@@ -1,12 +1,11 @@
 """People, roles, teams, invitations and keys: for owners, and for whoever runs the server."""
 
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from msgspec.structs import asdict
 from quart import Response
@@ -116,7 +115,7 @@ async def _done(
 
 
 async def invite(call: ByOperator, form: Form) -> Response:
-    scope = Scope(_own_organization(call, form), uuid.uuid4())
+    scope = Scope(_own_organization(call, form), uuid4())
     role, name = one_of("role", form.get("role", ""), ROLES), form.get("name", "").strip()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     directory = call.service.directory
@@ -182,13 +181,13 @@ async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
 
 async def form_team(call: ByOperator, form: Form) -> Response:
     house, name = _own_organization(call, form), form.get("name", "").strip()
-    return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
+    return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid4(), organization_id=house, name=name))
 
 
 async def add_to_team(call: ByOperator, form: Form, team_id: UUID) -> Response:
     _looked_after(call, records.Team, team_id)
     member = _looked_after(call, records.Membership, id_sent("member", form.get("member", "")))
-    stay = acts.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
+    stay = acts.AddTeamMember(team_membership_id=uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, "put-in", member, stay)
 
 

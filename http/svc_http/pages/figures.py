@@ -15,7 +15,6 @@ from aggregates.judging.prompt import next_habit
 from aggregates.people import directory as records
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import grades, prompt_grade
-from aggregates.scores.grades import Tally
 from aggregates.scores.insights import pays
 from aggregates.times import US_PER_DAY, Window, calendar_windows, local_date, parse_instant
 from projections import CostBy
@@ -23,7 +22,6 @@ from projections.cost import Cost, CostGroup, CostParts, CostQuery, cost, costs,
 from projections.reader import Reader
 from projections.scores import skill, throttle
 from projections.scores.score import peer_comparison, tally
-from projections.scores.throttle import personal_throttle, team_throttle
 from projections.sub_sessions.goals import Wanted, goals
 from projections.teams import TeamWeek
 from svc_http.bodies import Form, unauthorized
@@ -31,7 +29,6 @@ from svc_http.pages import charts, rendering
 from svc_http.pages.charts import Bar
 from svc_http.pages.door import BySignIn, sign_in_of
 from svc_http.pages.period import EVER, Drawn, Period, drawn, period_of
-from svc_http.pages.rendering import cut, rate
 from svc_http.pages.settings import questions, stays
 from svc_http.pages.words import cost_told, counted, number, percent, usd
 from svc_http.params import one_of
@@ -59,7 +56,7 @@ async def cost_page(call: BySignIn) -> Response:
     (in_time, told), lost = await call.read(
         lambda reader, scope: (
             costs(reader, scope, *asked_of_cost),
-            personal_throttle(reader, scope, period.window, REQUESTS_MAX),
+            throttle.personal_throttle(reader, scope, period.window, REQUESTS_MAX),
         )
     )
     series = _series(in_time)
@@ -100,7 +97,7 @@ def _series(found: Cost) -> Series:
     names: dict[str | None, str] = {}
     for part in (part for group in found.groups for part in group.parts):
         sums[part.key] += part.known_cost_usd or 0
-        names[part.key] = cut(part.name, NAME_CHARACTERS) or "unknown"
+        names[part.key] = rendering.cut(part.name, NAME_CHARACTERS) or "unknown"
     ranked = sorted(sums, key=lambda key: (-sums[key], key or ""))
     shown = [names[key] for key in ranked[:SERIES_MAX]] + (["others"] if len(ranked) > SERIES_MAX else [])
     return Series(shown, {key: min(place, SERIES_MAX) for place, key in enumerate(ranked)})
@@ -169,12 +166,12 @@ async def home(call: BySignIn) -> Response:
     return await call.show("home.html", period=period, found=found, drawn=parts, questions=asked, stays=stays(call))
 
 
-def _goals_chart(tallies: Sequence[Tally], parts: Drawn) -> Markup:
+def _goals_chart(tallies: Sequence[grades.Tally], parts: Drawn) -> Markup:
     bars = [
         Bar(
             label,
             (("reached", of.crushed), ("missed", of.decided - of.crushed), ("undecided", of.undecided)),
-            f"{parts.named(label)}: {rate(of)}",
+            f"{parts.named(label)}: {rendering.rate(of)}",
             href=f"/goals?{query}",
         )
         for label, query, of in zip(parts.labels, parts.queries, tallies, strict=True)
@@ -292,7 +289,7 @@ async def _of_team(call: BySignIn, chosen: records.Team, times: Sequence[Window]
         "weeks": [*zip(labels, trend.weeks, strict=True)],
         "chart": _team_chart(labels, trend.weeks),
         "cost": cost,
-        "impact": await call.read(team_throttle, stays, window, TEAM_REQUESTS_MAX),
+        "impact": await call.read(throttle.team_throttle, stays, window, TEAM_REQUESTS_MAX),
     }
 
 

@@ -30,15 +30,7 @@ from svc_http.pages.period import NAMES, period_of
 from svc_http.pages.words import KINDS, SAID, STATES, counted
 from svc_http.params import OFFSET_MAX, Query, integer, one_of
 from svc_http.ports import beside
-from svc_http.routes.sub_sessions import (
-    FOUND_MAX,
-    OverrideBody,
-    command_of,
-    found_with,
-    override,
-    page_of_goals,
-    wanted,
-)
+from svc_http.routes import sub_sessions as api
 
 TABS: tuple[GoalOutcome, ...] = ("reached", "undecided", "not_reached", "repeated", "going_on", "not_counted")
 assert {*SAID["sorts"]} == {*get_args(Sort)}
@@ -50,7 +42,7 @@ LinkTo = Callable[..., str]
 
 async def list_goals(call: BySignIn) -> Response:
     period = await period_of(call)
-    found = await call.read(goals, wanted(call.query, period.window), *page_of_goals(call.query))
+    found = await call.read(goals, api.wanted(call.query, period.window), *api.page_of_goals(call.query))
     return await call.show("goals.html", period=period, **shown_of(call.query, await _projects(call)), found=found)
 
 
@@ -70,8 +62,8 @@ async def found_goals(call: BySignIn) -> Response:
     if words is None:
         gone = "search-gone" if "search" in call.query else None
         return rendering.redirect(link_of(carried(call.query))(said=gone))
-    period = await period_of(call)
-    found = await found_with(call, wanted(call.query, period.window), words, FOUND_MAX, call.query.get("cursor"))
+    period, after = await period_of(call), call.query.get("cursor")
+    found = await api.found_with(call, api.wanted(call.query, period.window), words, api.FOUND_MAX, after)
     shown = shown_of(call.query, await _projects(call))
     return await call.show("goals.html", period=period, **shown | {"found": found, "words": words})
 
@@ -303,7 +295,7 @@ def _files(files: Sequence[FileShown], most: int) -> list[dict[str, Any]]:
 # --- what its developer says --------------------------------------------------------------------------------------
 
 
-def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
+def _body(fields: Mapping[str, str]) -> tuple[str, api.OverrideBody]:
     """A button, as the API takes it. Raises `HttpError` 400."""
     word = one_of("word", fields.get("word", ""), SAID["buttons"])
     field, action, _ = SAID["buttons"][word]
@@ -313,7 +305,7 @@ def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
         **{"split": at, "together": at, "kind": {"intent_class": fields.get("kind", "")}},
         "rename": {"new_label": fields.get("title", "").strip()},
     }
-    return word, OverrideBody(field, action, payloads.get(word))
+    return word, api.OverrideBody(field, action, payloads.get(word))
 
 
 async def preview(call: BySignIn, goal_id: UUID) -> Response:
@@ -325,7 +317,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     row = found(await call.read(find, goal_id), _NOT_YOURS)
     link = link_of(carried(call.query, CARRIED), f"/goals/{goal_id}")
     try:
-        _, command = await command_of(call, body, str(goal_id))
+        _, command = await api.command_of(call, body, str(goal_id))
     except HttpError as error:
         if "HX-Request" in call.request.headers:  # which shows no answer that is an error
             return await call.show("say.html", link=link, row=row, wrong=error.message)
@@ -347,14 +339,14 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
 
 
 async def take_back(call: BySignIn, form: Form, goal_id: UUID) -> Response:
-    said = await override(call, OverrideBody(form.get("field", ""), "clear"), str(goal_id))
+    said = await api.override(call, api.OverrideBody(form.get("field", ""), "clear"), str(goal_id))
     return rendering.redirect(link_of(carried(call.query, CARRIED), f"/goals/{said.sub_session_id}")(said="back"))
 
 
 async def take_word(call: BySignIn, form: Form, goal_id: UUID) -> Response:
     word, body = _body(form)
-    _, command = await command_of(call, body, str(goal_id))
-    said = await override(call, body, str(goal_id))
+    _, command = await api.command_of(call, body, str(goal_id))
+    said = await api.override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.
     gap = command.facts[0] if word == "split" and isinstance(command, Override) else None
     shown = gap.before_capture if isinstance(gap, GapOverridden) else said.sub_session_id

@@ -14,7 +14,6 @@ from aggregates.reports.decide import Try, next_try_us
 from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
-from projections.facts.reports import Meta
 from svc_http.bodies import Form, HttpError, accepted, found
 from svc_http.pages import charts, rendering
 from svc_http.pages.door import BySignIn
@@ -46,7 +45,7 @@ def title_of(of: rows.ReportListed) -> str:
     return titles[of.meta.period] + (" so far" if parse_instant(of.created_at) <= last else "")
 
 
-def _bounds(meta: Meta) -> tuple[int, int]:
+def _bounds(meta: rows.Meta) -> tuple[int, int]:
     return parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
 
 

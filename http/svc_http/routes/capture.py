@@ -1,10 +1,9 @@
 """What an agent's plugin captures and asks: prompts, responses, its configuration."""
 
-import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
@@ -78,7 +77,7 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
         events.CapturePrompt,
         call.scope,
         body,
-        prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
+        prompt_id=uuid4() if event_id is None else prompt_stream(developer_id, event_id),
         agent_session_id=body.tool_session_id,
         source=body.source or SOURCE_DEFAULT,
         text=body.prompt_text,

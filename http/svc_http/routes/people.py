@@ -2,12 +2,11 @@
 
 import csv
 import secrets
-import uuid
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import StringIO
 from typing import Annotated, Any, Literal, TypeVar, get_args
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 from quart_trio.wrappers import TrioResponse
@@ -88,7 +87,7 @@ def _act(at: str, about: str, command: type[acts.PeopleAct]) -> None:
     record, own_id = KINDS[command.about()], command.__struct_fields__[acts.OWN_ID]
 
     async def carried_out(call: BySecret, ids: Mapping[str, UUID], values: Mapping[str, Any]) -> msgspec.Struct:
-        act = msgspec.convert({**values, own_id: next(iter(ids.values()), None) or uuid.uuid4()}, command)
+        act = msgspec.convert({**values, own_id: next(iter(ids.values()), None) or uuid4()}, command)
         return accepted(await call.service.administer(act))
 
     if method == "DELETE":
@@ -146,7 +145,7 @@ def new_key(scope: Scope, prefix: str = "svc", **more: Any) -> tuple[str, acts.I
 
 def issued(scope: Scope, digest: str, start: str, **more: Any) -> acts.IssueKey:
     """`more`: its name, when it expires, and the link by which it came."""
-    return shaped(acts.IssueKey, scope, credential_id=uuid.uuid4(), key_digest=digest, key_start=start, **more)
+    return shaped(acts.IssueKey, scope, credential_id=uuid4(), key_digest=digest, key_start=start, **more)
 
 
 def new_link(scope: Scope, until_us: int, came_by: UUID | None = None) -> tuple[str, acts.OfferLink]:

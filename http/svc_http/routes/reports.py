@@ -1,8 +1,7 @@
 """A developer's own reports, which the service's workers make; backfills of an organization; what agents judge."""
 
-import uuid
 from collections.abc import Sequence
-from uuid import UUID
+from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -11,10 +10,8 @@ from aggregates.event import Done, shaped
 from aggregates.people.directory import Membership, Organization
 from aggregates.reports import events
 from aggregates.reports.decide import BackfillRecord
-from aggregates.reports.events import BackfillRequested
 from aggregates.times import WindowName, iso, time_range
 from projections.facts import reports
-from projections.facts.reports import ReportState
 from projections.sub_sessions.listing import count_started
 from projections.sub_sessions.unjudged import judged
 from svc_http.bodies import HttpError, accepted, found, unavailable
@@ -54,7 +51,7 @@ routes.reads(f"{_REPORT}/status/<report_id>", "How far a report has come.", repo
 
 
 @routes(f"GET {_REPORT}/pending", "The newest that is queued or running; a null id where there is none.")
-async def pending(call: ByKey) -> ReportState | NonePending:
+async def pending(call: ByKey) -> reports.ReportState | NonePending:
     return await call.read(reports.pending_report) or NonePending()
 
 
@@ -160,10 +157,10 @@ async def _begun(
     if developer_id is not None and (organization_id, developer_id) not in stays:  # who has left has goals all the same
         raise HttpError(404, f"no developer {developer_id} in the organization")
     count = await service.read_all(lambda reader: count_started(reader, organization_id, developer_id, window))
-    requested = BackfillRequested(
+    requested = events.BackfillRequested(
         received_at_us=service.now_us(),
         by=by,
-        backfill_id=uuid.uuid4(),
+        backfill_id=uuid4(),
         organization_id=organization_id,
         developer_id=developer_id,
         from_us=window.start_us,

@@ -19,10 +19,8 @@ from projections import Sort
 from projections.explain.explain import explanation
 from projections.sub_sessions import detail, listing, rows, turns
 from projections.sub_sessions.goals import WORDS_CHARACTERS_MAX, Cursor, FoundGoals, Goals, Wanted, goals, search
-from projections.sub_sessions.rows import GoalOutcome
 from svc_http import params
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
-from svc_http.params import IN_WINDOW, PAGED
 from svc_http.ports import Standing, in_turn
 from svc_http.routing import Plain, Routes, caller_of_api
 
@@ -46,14 +44,14 @@ _DETAIL = "One sub-session, under its present or a former id."
 _TURNS = "What was done in each of its turns, and its course."
 _PROMPTS, _SAME = "Its prompts, each with its own grade.", "The same under another name."
 
-routes.reads(f"{_V3}/insight/sessions", "Graded sub-sessions, newest first.", listing.rubric_items, PAGED)
+routes.reads(f"{_V3}/insight/sessions", "Graded sub-sessions, newest first.", listing.rubric_items, params.PAGED)
 routes.reads(f"{_V3}/insight/rubric", "Graded sub-sessions of a range.", listing.rubric_items, _BY_RANGE)
-routes.reads(f"{_V3}/speed/sessions", _SCORED, listing.speed_rows, IN_WINDOW, PAGED)
-routes.reads(f"{_V3}/trivia", _FLOOR, listing.trivia, IN_WINDOW, PAGED)
+routes.reads(f"{_V3}/speed/sessions", _SCORED, listing.speed_rows, params.IN_WINDOW, params.PAGED)
+routes.reads(f"{_V3}/trivia", _FLOOR, listing.trivia, params.IN_WINDOW, params.PAGED)
 routes.reads(_ONE, _DETAIL, detail.sub_session_detail, missing=_NOT_YOURS)
-routes.reads(f"{_ONE}/prompts", _PROMPTS, detail.prompt_rows, PAGED, missing=_NOT_YOURS)
-routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, detail.prompt_rows, PAGED, missing=_NOT_YOURS)
-routes.reads(f"{_ONE}/turns", _TURNS, turns.goal_turns, PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/prompts", _PROMPTS, detail.prompt_rows, params.PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_V3}/sessions/<sub_session_id>/prompts", _SAME, detail.prompt_rows, params.PAGED, missing=_NOT_YOURS)
+routes.reads(f"{_ONE}/turns", _TURNS, turns.goal_turns, params.PAGED, missing=_NOT_YOURS)
 routes.reads(f"{_ONE}/explain", "Why it is what it is.", explanation, _BY_RULES, missing=_NOT_YOURS)
 
 _LIVE = "Sub-sessions as they stand now, newest first."
@@ -303,7 +301,7 @@ def _event(position: int, now_us: int) -> str:
 # --- the goals of a range: listed, counted, sorted, and found by words that were said in them -----------------------
 
 FOUND_MAX = 50
-_OUTCOME = params.Parameter("outcome", {"enum": list(get_args(GoalOutcome))}, "Only those that came out so.")
+_OUTCOME = params.Parameter("outcome", {"enum": list(get_args(rows.GoalOutcome))}, "Only those that came out so.")
 _INTENT = params.Parameter("intent_class", {"enum": list(INTENTS)}, "Only those of this kind.")
 _PROJECT = "Only those of a project, by its key or name; `unknown` where nothing told it."
 _SPOKEN = params.Parameter(
@@ -334,7 +332,7 @@ def wanted(query: params.Query, window: Window) -> Wanted:
     """Which goals the query asks for, and in which order."""
     return Wanted(
         window=window,
-        outcome=params.any_of(query, "outcome", get_args(GoalOutcome)),
+        outcome=params.any_of(query, "outcome", get_args(rows.GoalOutcome)),
         intent_class=params.any_of(query, "intent_class", INTENTS),
         agent=query.get("agent") or None,
         project=query.get("project") or None,
@@ -353,7 +351,7 @@ class SearchBody(msgspec.Struct, rename={"from_time": "from"}):
     words: Annotated[str, msgspec.Meta(max_length=WORDS_CHARACTERS_MAX)]
     from_time: str | None = None
     to: str | None = None
-    outcome: GoalOutcome | None = None
+    outcome: rows.GoalOutcome | None = None
     intent_class: Intent | None = None
     agent: str | None = None
     project: str | None = None
