@@ -168,7 +168,7 @@ class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
 Access = Key | SignIn | Identity  # what opens a developer's pages, or sends in their name
 Record = Organization | Developer | Membership | Team | TeamMembership | Access | Link | ForgetRequest | Claim
 
-KINDS: dict[str, type[Record]] = {
+KINDS: dict[str, type[Record]] = {  # what an act is about, and the record of it
     "organization": Organization,
     "developer": Developer,
     "membership": Membership,
@@ -181,9 +181,8 @@ KINDS: dict[str, type[Record]] = {
     "request to be forgotten": ForgetRequest,
     "claim": Claim,
 }
-"""What an act is about, and the record of it."""
 _Marks = dict[str, bool | None]
-_MARKS: dict[type[acts.PeopleAct], _Marks] = {
+_MARKS: dict[type[acts.PeopleAct], _Marks] = {  # what an event sets once and for all; a time, where it is None
     **dict.fromkeys((acts.EndMembership, acts.EndTeam, acts.RemoveTeamMember), _Marks(active=False, ended_at=None)),
     acts.WithdrawForget: {"active": False},
     acts.RevokeKey: {"revoked": True, "revoked_at": None},
@@ -191,8 +190,7 @@ _MARKS: dict[type[acts.PeopleAct], _Marks] = {
     acts.EndIdentity: {"ended": True},
     acts.EndSignIn: {"ended": True, "ended_at": None},
 }
-"""What an event sets once and for all; a time, where it is None."""
-_AT_FIRST: dict[str, Any] = {
+_AT_FIRST: dict[str, Any] = {  # fields of which the first event says nothing
     **dict.fromkeys(("text_leaves", "redaction", "active"), True),
     **dict.fromkeys(("revoked", "used", "ended"), False),
     **dict.fromkeys(("retention_days_telemetry", "retention_days_text", "email", "language")),
@@ -202,7 +200,6 @@ _AT_FIRST: dict[str, Any] = {
     "report_schedules": (),
     "report_notices": (),
 }
-"""Fields of which the first event says nothing."""
 _LOST = dict.fromkeys(("name", "display_name"), "(unreadable)")
 _AT_WORST = _AT_FIRST | _LOST | {"text_leaves": False, "team_minimum": acts.TEAM_MINIMUM_MOST}
 
@@ -257,8 +254,7 @@ class Directory:
                 self._past[before.id] = before
             scope, left_at = Scope(event.organization_id, event.developer_id), getattr(before, "ended_at", None)
             self._leave(scope, event.received_at_us)  # where that they left was lost
-            # The keys of whoever joins again were void since they had left.
-            for key_id, key in self._records.items():
+            for key_id, key in self._records.items():  # the keys of whoever joins again were void since they had left
                 if isinstance(key, Key) and not key.revoked and key.scope == scope:
                     self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=left_at)
         self._records[stream_id] = after = applied(before, event)

@@ -9,7 +9,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates.event import Done, Reason, Refused, Reply, Scope, Streams
 from aggregates.people.acts import Channel
@@ -45,20 +44,20 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
         case _ if state is None:
             return None
         case report.ReportStarted():
-            return replace(state, status="running", attempts=event.attempt)
+            return msgspec.structs.replace(state, status="running", attempts=event.attempt)
         case report.ReportDeleted():
-            return replace(state, deleted=True)
+            return msgspec.structs.replace(state, deleted=True)
         case report.ReportNoticeTried():
             others = {channel: tries for channel, tries in state.notices.items() if channel != event.channel}
             left = {event.channel: event.attempt} if event.outcome == "failed" else {}
-            return replace(state, notices=others | left)
+            return msgspec.structs.replace(state, notices=others | left)
         case _:
-            return replace(state, status=_ENDS.get(type(event), state.status))
+            return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
 
 
 def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[ReportEvent | None, Reply]:
     """Of the work only what became of an unfinished one is told: after a cancel it was for nothing."""
-    known, fact = streams.get(wish.report_id), replace(wish, received_at_us=now_us)
+    known, fact = streams.get(wish.report_id), msgspec.structs.replace(wish, received_at_us=now_us)
     done, nothing_new = Done(True, wish.report_id), Done(False, wish.report_id)
     if isinstance(fact, report.ReportRequested):  # who asks at the same time, for one period, asks for one report
         return (fact, done) if known is None else (None, nothing_new)
@@ -76,7 +75,7 @@ def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[Rep
                 return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
             attempt = known.notices[channel] + 1
             failed: Outcome = "given_up" if fact.problem == "gone" or attempt >= TRIES_MAX else "failed"
-            return replace(fact, attempt=attempt, outcome=failed if fact.problem else "told"), done
+            return msgspec.structs.replace(fact, attempt=attempt, outcome=failed if fact.problem else "told"), done
         case _ if not unfinished or (known.status == "queued" and isinstance(fact, report.ReportCompleted)):
             return None, Refused(Reason.CONFLICT, f"the report is {known.status}")
         case report.ReportStarted() if known.attempts >= ATTEMPTS_MAX:
@@ -84,7 +83,7 @@ def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[Rep
             message = f"the report was begun {known.attempts} times and never ended; it is given up"
             return report.ReportFailed(**given_up), Refused(Reason.CONFLICT, message)
         case report.ReportStarted():
-            return replace(fact, attempt=known.attempts + 1), done
+            return msgspec.structs.replace(fact, attempt=known.attempts + 1), done
         case _:
             return fact, done
 

@@ -50,8 +50,7 @@ def report_figures(sections: str) -> ReportFigures | None:
         return None
     tokens, spent = said["tokens"], said["cost"]["total"]
     throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
-    # A median of nothing is shown as 0, and is no figure to tell.
-    found: dict[str, float | None] = {
+    found: dict[str, float | None] = {  # A median of nothing is shown as 0, and is no figure to tell
         "pieces_of_work_that_count": score["total_count"],
         "pieces_of_work_that_reached_their_goal": score["crushed_count"],
         "completion_rate_percent": score["svc_score"],

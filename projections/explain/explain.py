@@ -58,13 +58,12 @@ _WEIGHED_ONLY = {rules.UNSURE_END, rules.OPEN_FAILURE}
 """A doubt about where it ends is told where it was cut; an answer that speaks of failures may only describe some."""
 _BY_HAND = {rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}
 _BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING}
-_ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
+_ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {  # topic → the field, and the action for yes and no
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
     "goal": ("completion", "mark_complete", "mark_incomplete"),
     "rework": ("rollback", "mark_rework", "mark_not_rework"),
     "intent": ("label", "set_intent", "set_intent"),
 }
-"""Topic → the field, and the action for yes and for no."""
 
 
 class FloorExplained(evidence.ExplainedPart, frozen=True, kw_only=True):

@@ -258,8 +258,7 @@ def _examples(
     shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
     for name, rowids in found.items():
         page = bound(scope, window, rows=json_array(rowids), bit=mask((name,)), limit=read, offset=0)
-        # Sure is what the page of the goal calls so: of all its prompts together.
-        narrowed = (
+        narrowed = (  # sure is what the page of the goal calls so: of all its prompts together
             "AND p.rowid IN (SELECT value FROM json_each(:rows)) "
             "AND s.sure & :bit AND s.earned & :bit = p.standing_earned & :bit"
         )

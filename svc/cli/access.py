@@ -50,8 +50,7 @@ def reach(settings: Settings) -> Iterator["Access"]:
     except FolderInUse:
         if not (var / SOCKET).exists():
             raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done") from None
-    # Never over TCP: after a crash anybody may listen on the server's port.
-    with socket_path(var) as path:
+    with socket_path(var) as path:  # never over TCP: after a crash anybody may listen on the server's port
         yield Access(partial(answered, bytes_max=ANSWER_BYTES_MAX, socket=path), internal_secret(var))
 
 

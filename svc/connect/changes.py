@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import tomlkit
 from msgspec import UNSET
-from tomlkit.exceptions import TOMLKitError
 
 from aggregates.event import Mendable
 from svc.hook import machine
@@ -114,7 +113,7 @@ class TomlText(Document):
         try:
             super().__init__(text, tomllib.loads(text))
             self._document: Any = tomlkit.parse(text)
-        except (tomllib.TOMLDecodeError, TOMLKitError, RecursionError) as error:
+        except (tomllib.TOMLDecodeError, tomlkit.exceptions.TOMLKitError, RecursionError) as error:
             raise Refused(f"it is not TOML: {error}") from error
 
     def put(self, keys: Keys, value: Any) -> None:
@@ -130,7 +129,7 @@ class TomlText(Document):
                 table.update(value)
             elif value is not UNSET:
                 inside[keys[-1]] = value
-        except TOMLKitError as error:
+        except tomlkit.exceptions.TOMLKitError as error:
             raise Refused(f"{'.'.join(keys)} cannot be set: {error}") from error
 
     def _rendered(self) -> str:

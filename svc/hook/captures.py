@@ -24,7 +24,7 @@ LOGS = "/v1/logs"
 CHECK = "SvcDoctor"  # no event of an agent: `svc doctor` runs the hooks with it
 CUT = "…[cut]"  # ends a shortened text of a tool's input; the server draws nothing wrong from it
 _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
-_KINDS = {
+_KINDS = {  # Claude Code's and Codex's names, and Gemini's two of its own
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
     "Stop": "response",
@@ -36,7 +36,6 @@ _KINDS = {
     "Interrupt": "interruption",
     "StopFailure": "stop_failure",
 }
-"""Claude Code's and Codex's names, and Gemini's two of its own."""
 _NO_ANSWER = "[no response text]"  # Gemini's, where the model said nothing
 _MENDED = "\ufffd"  # stands for what no intake takes
 

@@ -39,8 +39,7 @@ _NO_SERVICE = (404, 405)  # from a route that every intake has; something else a
 def ended_in(seconds: float, work: Callable[[], None]) -> NoReturn:
     """Do it, and end the process with 0, whatever goes wrong, and however long it would take."""
     with contextlib.suppress(BaseException):
-        # Ctrl-C is meant for the agent.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the agent
         # No thread until there is a child: a fork takes no threads along, and whatever they hold stays held.
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, seconds)

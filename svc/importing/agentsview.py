@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates import REVIEW_MARK
 from aggregates.capture.events import GATHERED
@@ -360,7 +359,7 @@ class SessionReader(Reader):
         made.duration_ms = made.took_ms(times[-1]) if times else None
         made.known = tool_input(made.name, made.arguments)
         if made.known.path is None and call.file_path and effect in ("edit", "write", "read"):
-            made.known = replace(made.known, path=call.file_path)
+            made.known = msgspec.structs.replace(made.known, path=call.file_path)
         if call.category == "Task" or call.subagent_session_id:
             made.spawn(made.at_us, made.arguments.get("subagent_type"))
             self._handed.add(made.arguments.get("prompt"))

@@ -44,8 +44,7 @@ class TranscriptReader(Reader):
         if line.at_us is None:
             self.pass_over(line.kind)
             return
-        # A copied line goes by the id that it had where it was written first.
-        original = line.forked_from or Fork()
+        original = line.forked_from or Fork()  # A copied line goes by the id that it had where it was written first
         session = original.session_id or line.session_id or self._stem
         line.uuid = original.message_uuid or line.uuid or f"{session}:{number}"
         if not self._seen.add("line", line.uuid):

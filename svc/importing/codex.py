@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates.reading.readings import maker_of, own_words
 from aggregates.records.record import OF_SUB_AGENT, RecordKind
@@ -119,7 +118,7 @@ class RolloutReader(Reader):
         born_us = meta.born_us or at_us
         if number > 1 and self._session in self._threads and self._session != meta.session:
             # The file's own head is torn: this is its parent's.
-            meta, born_us = replace(meta, id=self._session, forked_from_id=meta.session), at_us
+            meta, born_us = msgspec.structs.replace(meta, id=self._session, forked_from_id=meta.session), at_us
         self._began_us, self._cwd = at_us, meta.cwd
         self._session = meta.session or self._session
         self._threads |= {meta.id, meta.session_id}
@@ -320,7 +319,6 @@ def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> ro
 CODEX = Format(
     *("codex", "Codex session files (rollouts)", ("~/.codex",), "CODEX_HOME", ("sessions", "archived_sessions")),
     is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", ".jsonl.zst")),
-    # A parent before its forks: its file begins earlier.
-    order=by_beginning,
+    order=by_beginning,  # A parent before its forks: its file begins earlier
     reader=RolloutReader,
 )

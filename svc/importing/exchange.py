@@ -30,12 +30,11 @@ from svc.importing.lines import decode_object, is_last, lines_of, pieces_of
 HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
 KINDS_MAX = 100  # of what is passed over so many kinds are told apart
 _APART = 10_000_000  # further objects of one line are numbered beyond all lines
-_PROMPT = re.compile(
+_PROMPT = re.compile(  # what cannot be read and may have been a prompt: nobody knows whose the next answer is
     r"""(?=.*["'])(?!.*["'](?:assistant|tool_result|token_count|(?:function|custom_tool)_call\w*|agent_\w+|turn_context"""
     r"""|gemini|assistant\.\w+|tool\.\w+)["'])(?!.*["']isSidechain["']:\s*[tT]rue)""",
     re.DOTALL,
 )
-"""What cannot be read and may have been a prompt: nobody knows whose the next answer is."""
 _LEAVES, _CLEARS = ("/exit", "/quit"), ("/clear", "/reset", "/new")
 HEAD_BYTES = 64 * 1024
 _OF_REVIEW = re.compile(rf'"cwd":\s*"[^"]*/{REVIEW_MARK}["/]|"(?:text|content|message)":\s*"{REVIEW_MARK}'.encode())

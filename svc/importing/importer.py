@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, COUNTED, READER_VERSION, Exchange, NotTaken, Taken
 from svc.connect.connections import NotAnswered, Server, decoded, said
@@ -142,7 +141,7 @@ class Destination:
         """Batch by batch, at the places where the server would cut."""
         whole, piece = Taken(), exchange
         for start in range(0, max(1, len(exchange.drafts)), BATCH_RECORDS_MAX):
-            piece = replace(piece, drafts=exchange.drafts[start : start + BATCH_RECORDS_MAX])
+            piece = msgspec.structs.replace(piece, drafts=exchange.drafts[start : start + BATCH_RECORDS_MAX])
             (taken,) = self._sent([msgspec.json.encode(piece)])
             whole.created += taken.created
             whole.corrected += taken.corrected
@@ -151,7 +150,7 @@ class Destination:
             whole.repeated = taken.repeated
             if taken.repeated:
                 break
-            piece = replace(exchange, prompt=None, answer=None)
+            piece = msgspec.structs.replace(exchange, prompt=None, answer=None)
         return whole
 
     def _sent(self, exchanges: list[bytes]) -> list[Taken]:
@@ -226,8 +225,8 @@ def _read(parts: Iterable[Sequence[Found]], now_us: int, report: ImportReport) -
         try:
             for exchange in exchanges:
                 whole = exchange.finished or now_us - exchange.last_us >= QUIET_US
-                sent = replace(exchange, reader_version=READER_VERSION)
-                sent = sent if whole else replace(sent, answer=None, drafts=())
+                sent = msgspec.structs.replace(exchange, reader_version=READER_VERSION)
+                sent = sent if whole else msgspec.structs.replace(sent, answer=None, drafts=())
                 report.prompts += sent.prompt is not None
                 yield Sent(sent, msgspec.json.encode(sent), name, whole)
         except OSError as error:

@@ -16,7 +16,6 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from msgspec.structs import replace
 
 from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
@@ -196,7 +195,7 @@ class Catalog:
                 raise NotRefreshed(f"{found.source}: {reply.message}")
             return reply
         except _FAILURES as error:
-            self._served = None if self._served is None else replace(self._served, fault=str(error))
+            self._served = None if self._served is None else msgspec.structs.replace(self._served, fault=str(error))
             raise
 
     async def follow(self) -> None:
@@ -218,9 +217,9 @@ class Catalog:
             for fact in facts:
                 if isinstance(event := fact.event, prices.CatalogPublished):
                     self._served, self._served_source = prices.Served(event.snapshot, now_us), event.source
-                    state = replace(state, last_revision=fact.version, newest_valid=event.snapshot)
+                    state = msgspec.structs.replace(state, last_revision=fact.version, newest_valid=event.snapshot)
                 else:
-                    state = replace(state, repricings=fact.version)
+                    state = msgspec.structs.replace(state, repricings=fact.version)
             self._state = state
         elif isinstance(reply, prices.Published) and self._served is not None:
             self._served = prices.Served(self._served.snapshot, now_us)

@@ -145,8 +145,7 @@ def _sent(to: MailServer, notice: notices.Notice, receiver: str, now_us: int) ->
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(notices.mail_text(notice))
     connect = partial(smtplib.SMTP_SSL, context=trusted()) if to.tls == "at once" else smtplib.SMTP
-    # What a mail server says may name people and accounts: only its numbers are told on.
-    try:
+    try:  # what a mail server says may name people and accounts: only its numbers are told on
         with closing(connect(to.host, to.port, domain, timeout=NOTICE_SECONDS)) as server:
             if to.tls == "starttls":
                 server.starttls(context=trusted())

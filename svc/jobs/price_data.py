@@ -46,8 +46,7 @@ def parsed(raw_providers: list[object]) -> DataSnapshot:
 
 
 def _with_prices(value: object) -> object:
-    # A `ModelPrice` is a plain class, which pydantic takes as it is.
-    match value:
+    match value:  # A `ModelPrice` is a plain class, which pydantic takes as it is
         case list():
             return [_with_prices(each) for each in value]
         case dict():

@@ -55,11 +55,10 @@ FORMAT = 1
 DRAFT = ".draft"
 WORK = "restoring"
 _PARTS = (KEYS_FOLDER, SECRET_FILE, EVENTS_FILE)  # in the order in which they are put: a log comes last
-_NAMES = re.compile(
+_NAMES = re.compile(  # what a backup may hold; former ones held the archive, which is made anew
     rf"{KEYS_FOLDER}/[0-9a-f-]{{36}}\.key|{SECRET_FILE}|{re.escape(EVENTS_FILE)}|{re.escape(ARCHIVE_MANIFEST)}"
     rf"|{ARCHIVE}/org=[0-9a-f-]{{36}}/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/requests-[0-9]{{1,18}}\.parquet"
 )
-"""What a backup may hold; former ones held the archive, which is made anew."""
 _FOREIGN = "SELECT 1 FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
 """Views, triggers and tables that a module makes."""
 _NO_BACKUP = "is no backup: neither a folder nor a whole .tar file; use another one"

@@ -187,7 +187,7 @@ _ID: Schema = {"format": "uuid"}
 _INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
 _KEYS = {"counts": get_args(GoalOutcome), "byIntent": (*INTENTS, "unclassified"), "applicability": BOOLEANS}
 """Field of an answer that is a map → its keys, all of which are there."""
-_ANSWERED = _WORDS["answered"] | {
+_ANSWERED = _WORDS["answered"] | {  # field of an answer → what is true of it wherever it stands
     **{name: {"propertyNames": {"enum": [*keys]}, "required": [*keys]} for name, keys in _KEYS.items()},
     "letter_grade": {"enum": [*RUBRIC_LADDER, "N/A"]},
     "grade": {"enum": list(RUBRIC_LADDER)},
@@ -196,7 +196,6 @@ _ANSWERED = _WORDS["answered"] | {
     "judge_status": {"enum": list(get_args(JudgeStatus))},
     "trivia_reason": {"enum": list(get_args(TriviaReason))},
 }
-"""Field of an answer → what is true of it wherever it stands."""
 
 _SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
@@ -204,7 +203,7 @@ _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
 _NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
 _SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
-_SENT = _WORDS["sent"] | {
+_SENT = _WORDS["sent"] | {  # field of a body → what the route checks beyond the type
     **dict.fromkeys(_SENT_TIMES, _SENT_TIME),
     "name": _NAMED,
     "display_name": _NAMED,
@@ -212,7 +211,6 @@ _SENT = _WORDS["sent"] | {
     "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
     "date": {"format": "date", "pattern": YEARS},
 }
-"""Field of a body → what the route checks beyond the type."""
 
 _LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _SENT_TIME}
 """Field of a catalog, sent and answered alike → what is checked before it is published."""

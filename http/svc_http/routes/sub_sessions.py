@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from msgspec.structs import asdict
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope, Unavailable, shaped
@@ -147,19 +146,19 @@ async def command_of(
 def _command(
     scope: Scope, known: listing.Overridable, field: str, action: str, payload: dict[str, Any]
 ) -> said.Override | said.EditTitle:
-    by: dict[str, Any] = asdict(scope)
-    about = by | asdict(known.turns[0])
+    by: dict[str, Any] = msgspec.structs.asdict(scope)
+    about = by | msgspec.structs.asdict(known.turns[0])
     facts: list[said.OverrideEvent]
     match action:
         case "rename":
             label = _payload(payload, _Rename).new_label
             if not label.strip():
                 raise HttpError(400, "payload.new_label is blank; send 1 to 60 characters")
-            return said.EditTitle(**asdict(scope), turn_id=known.turns[0].capture_id, title=label)
+            return said.EditTitle(**msgspec.structs.asdict(scope), turn_id=known.turns[0].capture_id, title=label)
         case "clear":
             places = (known.spoken if field == "boundary" else ()) or known.turns[:1]
             cleared = msgspec.convert(field, said.OverrideField)
-            facts = [said.OverrideCleared(**by, **asdict(each), field=cleared) for each in places]
+            facts = [said.OverrideCleared(**by, **msgspec.structs.asdict(each), field=cleared) for each in places]
         case "mark_complete" | "mark_incomplete":
             facts = [said.GoalOverridden(**about, complete=action == "mark_complete")]
         case "mark_rework" | "mark_not_rework":
@@ -172,7 +171,7 @@ def _command(
                 said.GapOverridden(**by, agent_session_id=each.agent_session_id, before_capture=each.capture_id)
                 for each in _gaps(known, action, payload)
             ]
-    return said.Override(**asdict(scope), facts=tuple(facts))
+    return said.Override(**msgspec.structs.asdict(scope), facts=tuple(facts))
 
 
 def _gaps(known: listing.Overridable, action: str, payload: dict[str, Any]) -> tuple[listing.TurnPlace, ...]:
