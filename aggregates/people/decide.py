@@ -17,11 +17,10 @@ def decide_people(
     act: acts.PeopleAct, directory: people.Directory, now_us: int, by: UUID | None = None
 ) -> tuple[list[NewEvent], PeopleReply]:
     """The events, and the reply; ending what has ended, or setting what is set, changes nothing."""
-    kind = people.KINDS[act.about()]
     if isinstance(act, acts.EndMembership) and (past := directory.past_membership(act.membership_id)):
         return [], past
     stream_id = _stream(act, directory)
-    record = directory.get(kind, stream_id)
+    record = directory.get(people.KINDS[act.about()], stream_id)
     refused = _refusal(act, directory, record, now_us)
     if refused is not None:
         return [], refused

@@ -232,9 +232,8 @@ async def _grade(ctx: Asker, text: str) -> PromptGrade:
 
 
 async def _ask(ctx: Asker, path: str, query: dict[str, object]) -> Any:
-    sender = _sender(ctx)
     name, texts = _PATHS.match(path)
-    question, route = sender.asking(query), _ROUTES[name]
+    question, route = _sender(ctx).asking(query), _ROUTES[name]
     try:
         values: Found = await path_ids(question, {}, texts)
         if route.body is not None:

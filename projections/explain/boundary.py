@@ -164,14 +164,13 @@ def _merged(facts: evidence.SubSessionEvidence) -> tuple[list[MergedArc], list[s
     merged, sentences = [], []
     touched: set[int] = set(facts.arcs[0].touched_files)
     for before, arc in pairwise(facts.arcs):
-        opening = next(turn for turn in facts.turns if turn.turn_id == arc.arc_id)
         each = MergedArc(
             agent_session_id=arc.agent_session_id,
             opened_by=arc.opened_by,
             started_at=iso(arc.started_us),
             gap_seconds=None if before.closed_us is None else (arc.started_us - before.closed_us) / US_PER_SECOND,
             shared_files=len(touched.intersection(arc.touched_files)),
-            position=opening.position,
+            position=next(turn for turn in facts.turns if turn.turn_id == arc.arc_id).position,
         )
         touched.update(arc.touched_files)
         minutes, files = MERGE_GAP_US // US_PER_MINUTE, evidence.counted(each.shared_files, "file")

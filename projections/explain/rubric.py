@@ -190,7 +190,6 @@ def _prompt(
 ) -> PromptExplained:
     turn, own, intent, standing = prompt.turn, prompt.body.rubric, facts.row.intent, prompt.body.standing
     wanted = () if own.intent is None or intent is None else applicable(intent)
-    not_asked = [name for name in wanted if not _applies(name, own)]
     judged = own.status == "ok" and own.intent is not None
     if prompt.body.unit_prompt_id is not None:
         why = evidence.said("not_judged", "together")
@@ -213,7 +212,7 @@ def _prompt(
         confidence=own.confidence if judged else None,
         standing_score=None if standing is None else standing.score,
         booleans=booleans,
-        not_asked=not_asked,
+        not_asked=[name for name in wanted if not _applies(name, own)],
     )
 
 

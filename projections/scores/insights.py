@@ -199,7 +199,6 @@ _Works = Sequence[SubSessionWork]
 def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, language: Language) -> Insights:
     found = list(_works(reader, scope, window))
     graded = skill(reader, scope, "range", (window,))
-    average = insight_summary(reader, scope, "range", (window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
     days, weeks = (_periods(window, period, zone) for period in ("day", "week"))
     advice = ADVICE[language]
@@ -220,7 +219,7 @@ def insights(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo, langu
             total_messages=len(turns),
             active_days=len({local_date(started_us, zone) for _, started_us, _ in turns}),
         ),
-        skill_snapshot=shaped(SkillSnapshot, graded, average),
+        skill_snapshot=shaped(SkillSnapshot, graded, insight_summary(reader, scope, "range", (window,))),
         skill_trend=[shaped(SkillPoint, each, period_start=start) for start, each in weekly],
         at_a_glance=AtAGlance(quick_wins=[QuickWin(label=advice.habits[name].advice) for name in quick_wins]),
         activity=Activity(

@@ -79,9 +79,8 @@ def _take(trial: Reader, scope: Scope, command: Override) -> None:
 def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: Override, copy: sqlite3.Connection) -> None:
     """What the goals within reach of a time are derived from, and all of the sessions that are cut again."""
     copy.executescript(";".join(statement for (statement,) in reader.db.execute(sql("schema"))))
-    reach = Window(at_us - _REACH_US, at_us + _REACH_US)
     recut = json_array(sorted({fact.agent_session_id for fact in command.facts}))
-    named = bound(scope, reach, at=at_us, limit=NEIGHBOURS_MAX)
+    named = bound(scope, Window(at_us - _REACH_US, at_us + _REACH_US), at=at_us, limit=NEIGHBOURS_MAX)
     near = [name for (name,) in reader.db.execute(sql("near_goals"), named)]
     held = (name for (name,) in reader.db.execute(sql("goals_of_sessions"), (recut,)))
     close = list(dict.fromkeys((*near[:BORDERING], *held)))

@@ -57,10 +57,9 @@ class Projects:
 
 
 def projects_of(reader: Reader, scope: Scope) -> Projects:
-    rows = reader.db.execute(sql("folders"), bound(scope, limit=FOLDERS_MAX))
     places = {
         folder: TextRef(at, "cwd") if end is None else TextRef(at, "words", Span(start, end))
-        for folder, at, start, end in rows
+        for folder, at, start, end in reader.db.execute(sql("folders"), bound(scope, limit=FOLDERS_MAX))
     }
     texts = reader.texts(places.values())
     return Projects({folder: path for folder, ref in places.items() if (path := path_of(texts[ref]))})

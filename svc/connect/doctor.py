@@ -319,9 +319,8 @@ def background_codex_since(processes: str) -> int | None:
 
 
 def processes() -> str:
-    command = ["ps", "-axo", "etime=,args="]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        return subprocess.run(command, capture_output=True, text=True, timeout=5.0).stdout
+        return subprocess.run(["ps", "-axo", "etime=,args="], capture_output=True, text=True, timeout=5.0).stdout
     return ""
 
 

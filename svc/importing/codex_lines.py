@@ -195,7 +195,6 @@ def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None])
         return fitted(value, Body, pass_over) if line.type in _ITEMS else None
     if not isinstance(payload, dict):
         raise ValueError("Expected `object` - at `$.payload`")
-    kind = payload.get("type")
     match line.type, payload:
         case "response_item", {"type": "message"}:
             return _written(payload)
@@ -203,7 +202,7 @@ def body_of(line: Line, value: dict[str, Any], pass_over: Callable[[str], None])
             return _item(item, {"thread_id": payload.get("thread_id"), **fields}, pass_over)
         case "response_item" | "event_msg", _:
             known = _ITEMS if line.type == "response_item" else _EVENTS
-            return fitted(payload, Body, pass_over) if kind in known else None
+            return fitted(payload, Body, pass_over) if payload.get("type") in known else None
         case "session_meta", _:
             return fitted(payload, Meta, pass_over)
         case other, _:

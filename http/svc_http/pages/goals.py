@@ -152,7 +152,6 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
     words = looked_for(call)
     found = None if words is None else re.compile("|".join(each.pattern for each in patterns(words)), re.IGNORECASE)
     work = partial(_shown, told, own, alone=alone is not None, opened=alone or opened, found=found)
-    shown = await beside(call.body.cpu, characters, work)
     asked = carried(call.query, CARRIED) | ({"all": "1"} if "all" in call.query else {})
     link = link_of(asked, f"/goals/{row.sub_session_id}")
     dearest = max(told.course if told.total_turns > 1 else (), key=lambda each: each.cost_usd or 0, default=None)
@@ -168,7 +167,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         asked=asked,
         link=link,
         back=link(SEARCH if words is not None else "/goals", all=None, open=None),
-        shown=shown,
+        shown=await beside(call.body.cpu, characters, work),
         number=number,
         alone=alone,
         opened=opened,
