@@ -24,9 +24,9 @@ from aggregates.reports.decide import ReportState, decide_report, evolve_report
 from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
-AnyCommand = (
-    captures.AnyCapture | EditTitle | captures.SetupCompleted | retained.ForgetOrdered | Override | reports.ReportEvent
-)
+Unconditional = EditTitle | captures.SetupCompleted | retained.ForgetOrdered | Override
+"""Commands that are taken whatever their streams hold: only the versions of these must be known."""
+AnyCommand = Unconditional | captures.AnyCapture | reports.ReportEvent
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:

@@ -72,7 +72,7 @@ async def initialize(
         await service.prices.start()  # in either case: the requests of the first capture are priced by them
         if service.following is not None:  # know what other nodes have decided about people and keys
             await service.administration.follow()
-        if service.directory.all(Key):
+        if service.directory.all(Key) or service.directory.doubtful:  # one may have been lost
             return None
         wanted: list[PeopleAct] = []
         member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)

@@ -250,10 +250,11 @@ class Directory:
         if isinstance(event, acts.OfferLink):
             self._void_links(Scope(event.organization_id, event.developer_id), event.received_at_us)
         if isinstance(event, acts.StartMembership) and known:
+            scope, left_at = Scope(event.organization_id, event.developer_id), getattr(before, "ended_at", None)
             if isinstance(before, Membership):
                 self._past[before.id] = before
-            scope, left_at = Scope(event.organization_id, event.developer_id), getattr(before, "ended_at", None)
-            self._leave(scope, event.received_at_us)  # where that they left was lost
+            else:  # that they left may have been lost
+                self._leave(scope, event.received_at_us)
             for key_id, key in self._records.items():  # the keys of whoever joins again were void since they had left
                 if isinstance(key, Key) and not key.revoked and key.scope == scope:
                     self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=left_at)
@@ -264,9 +265,9 @@ class Directory:
             for other in self.all(Identity, issuer=after.issuer, developer_id=after.developer_id):
                 self._records[other.id] = msgspec.structs.replace(other, ended=other.id != after.id)
 
-    def lose(self, stream_id: UUID, topic: str) -> None:
+    def lose(self, stream_id: UUID, topic: str, up_to_version: int = 0) -> None:
         """Of an event that cannot be read: it gives nothing, and takes what one of its kind can take."""
-        self._versions[stream_id] = self.version(stream_id) + 1
+        self._versions[stream_id] = up_to_version or self.version(stream_id) + 1
         about, record = topic.partition(".")[0], self._records.get(stream_id)
         if about in ("organization", "developer"):
             told = {"id": stream_id, f"{about}_id": stream_id, "created_at": getattr(record, "created_at", iso(0))}

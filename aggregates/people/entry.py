@@ -71,7 +71,8 @@ def developer_behind(account: Account, directory: Directory) -> UUID:
     known = with_email(directory, account.email)
     if known is None:
         raise NotProven("nobody here has the e-mail address of your account")
-    if known.id in directory.doubtful:
+    was_lost = directory.version(account.identity_id) if linked is None else linked.developer_id in directory.doubtful
+    if was_lost or known.id in directory.doubtful:
         raise NotProven("which accounts are yours is damaged in the log; link yours anew, in Settings or by a link")
     if directory.all(records.Identity, ended=False, developer_id=known.id, issuer=account.issuer):
         raise NotProven("another account is linked to the developer of this e-mail address")

@@ -14,11 +14,10 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.capture.events import AnyCapture, SessionClaimed
-from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
+from aggregates.capture.events import SessionClaimed
+from aggregates.decide import AnyCommand, StreamState, Unconditional, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Event, Mendable, Newest, NewEvent, Reply
 from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
-from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
 from svc.log.codec import CorruptEvent, rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
@@ -243,7 +242,7 @@ class DeveloperActor:
         decided: list[tuple[Request, Decision]] = []
         staged: list[NewEvent] = []
         for request in requests:
-            stateful = isinstance(request.command, AnyCapture | ReportEvent)  # else no decision rests on what is there
+            stateful = not isinstance(request.command, Unconditional)
             await self._streams.load(streams_of(request.command), stateful=stateful)
             decision = await self._decide(request)
             if decision is not None:

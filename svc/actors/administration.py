@@ -17,7 +17,7 @@ from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from svc.actors.actors import MAILBOX_COMMANDS_MAX, Clock, Turns
 from svc.log.journal import Journal
-from svc.log.store import EVENTS_END, READS, EventStore, Piece, TopicsFence, fenced
+from svc.log.store import EVENTS_END, NO_STREAM, READS, EventStore, Piece, TopicsFence, fenced
 
 log = structlog.get_logger()
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
@@ -35,9 +35,15 @@ def take_in(directory: Directory, people: Piece) -> None:
     for each in people.all:
         if each.position <= directory.position:
             continue
+        known = directory.version(each.stream_id)
         if isinstance(each, RecordedEvent):
+            if each.version > known + 1:
+                log.error(
+                    "events about people are missing; what they may have ended counts as ended", before=each.position
+                )
+                directory.lose(each.stream_id, each.event.TOPIC, each.version - 1)
             directory.apply(each.stream_id, each.event)
-        elif each.topic in TOPICS and each.version == directory.version(each.stream_id) + 1:
+        elif each.topic in TOPICS and each.stream_id != NO_STREAM and each.version == known + 1:
             log.error("an event about people is corrupt; what it may have ended counts as ended", reason=str(each))
             directory.lose(each.stream_id, each.topic)
         else:

@@ -33,6 +33,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream
 EVENTS_END = 2**62  # more than any log holds
+NO_STREAM = UUID(int=0)  # of an event whose own cannot be read
 Heard = Callable[[CorruptEvent], object] | None  # is told of what cannot be read, which is left out then
 Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes
 
@@ -170,7 +171,11 @@ _NEXT = (
 
 def _notification(row: Mapping[str, Any]) -> Notification:
     stream_id = row["originator_id"]
-    stream_id = UUID(stream_id) if isinstance(stream_id, str) else stream_id
+    if isinstance(stream_id, str):
+        try:
+            stream_id = UUID(stream_id)
+        except ValueError:
+            stream_id = NO_STREAM  # so its checksum does not fit
     return Notification(stream_id, row["originator_version"], row["topic"], row["state"], row["position"])
 
 

@@ -6,7 +6,7 @@ all went) gets it from the log: who claimed a session had a key, unless forgotte
 
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from heapq import merge
 from itertools import groupby
@@ -30,6 +30,7 @@ from svc.actors.administration import load_directory
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
+from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
@@ -75,9 +76,11 @@ def lost_keys(store: EventStore) -> list[LostKey]:
 
 
 def _keys_of(store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
-    """Where keys belong, with the names of their developers."""
-    developers = load_directory(store).all(Developer) if developer_ids else ()
-    names = {each.id: each.display_name for each in developers}
+    """Where keys belong, with the names of their developers; blank where nobody can tell who is who."""
+    names = dict[UUID, str]()
+    with suppress(CorruptEvent):
+        developers = load_directory(store).all(Developer) if developer_ids else ()
+        names = {each.id: each.display_name for each in developers}
     return [LostKey(each, names.get(each, ""), store.vault.keys.path_of(each)) for each in sorted(developer_ids)]
 
 

@@ -8,7 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.capture import events as captures
-from aggregates.decide import TOPICS, AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
+from aggregates.decide import (
+    TOPICS,
+    AnyCommand,
+    StreamState,
+    Unconditional,
+    decide,
+    evolve,
+    required_streams,
+    touched_streams,
+)
 from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Words
 from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
@@ -272,6 +281,8 @@ def test_a_decision_writes_and_reads_only_streams_it_names(given: tuple[AnyComma
     decision = decide(command, streams, CONTEXT)
     assert {stream for stream, _ in decision.events} <= set(touched)
     assert decide(command, {each: streams[each] for each in touched if each in streams}, CONTEXT) == decision
+    if isinstance(command, Unconditional):
+        assert decide(command, {}, CONTEXT) == decision
 
 
 # --- topics: names in every log that exists; they may be added, never changed or taken away -------------------

@@ -22,17 +22,7 @@ from structlog.testing import capture_logs
 
 from aggregates.event import Mendable
 from svc.cli.access import NotReached, reach
-from svc.log.folder import (
-    LOCK,
-    RUNNING,
-    SOCKET,
-    FolderInUse,
-    Running,
-    held,
-    internal_secret,
-    note_running,
-    socket_path,
-)
+from svc.log.folder import LOCK, RUNNING, SOCKET, FolderInUse, Running, held, internal_secret, note_running, socket_path
 from svc.service import open_service
 from svc.serving import hang_up_all, initialize, listening
 from svc.settings import Settings

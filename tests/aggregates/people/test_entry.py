@@ -285,7 +285,7 @@ def test_no_stretch_of_time_lets_more_through_than_a_window_and_what_leaks(most:
 
 # --- where an event cannot be read ---------------------------------------------------------------------------------
 
-FIRST, SECOND, BY_ADDRESS = (entry.Account(issuer="https://x.test", subject=s, email=s) for s in ("1", "2", "b@x.io"))
+FIRST, SECOND, BY_ADDRESS = (entry.Account(issuer="https://x.test", subject=s, email=s) for s in ("1", "c@x", "b@x"))
 STORY = (
     *FOUNDING,
     acts.ChangeOrganization(organization_id=ACME, redaction=False),
@@ -295,6 +295,7 @@ STORY = (
         acts.LinkIdentity(identity_id=each.identity_id, issuer=each.issuer, developer_id=BEN)
         for each in (FIRST, SECOND)
     ),
+    acts.CreateDeveloper(developer_id=named("kim"), display_name="Kim", email=SECOND.email),  # now, and Ben's before
     *(OFFER, NEWER, OPEN),
     acts.OfferLink(link_id=named("for eve"), organization_id=OTHER, developer_id=EVE, expires_at_us=END_US),
     acts.NoteKeyUse(credential_id=named(EVE_KEY), last_used_on="2026-08-01"),

@@ -236,11 +236,8 @@ FACT: dict[str, Any] = BY | {"received_at_us": 0, "agent_session_id": "s1"}
 )
 def test_a_correction_is_a_fact_about_a_capture(fact: spoken.OverrideEvent, word: str) -> None:
     """In the developer's stream of corrections, as of now; said again, it is a fact again."""
-    command, stream, taken = (
-        spoken.Override(**BY, facts=(fact,)),
-        overrides_stream(ANA),
-        replace(fact, received_at_us=7),
-    )
+    command, stream = spoken.Override(**BY, facts=(fact,)), overrides_stream(ANA)
+    taken = replace(fact, received_at_us=7)
     for known in ({}, {stream: evolve(None, taken)}):
         context = Context(now_us=7, digester=DIGESTER, redaction=True)
         assert decide(command, known, context) == Decision(((stream, taken),), Done(True))

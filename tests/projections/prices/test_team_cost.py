@@ -8,15 +8,7 @@ from msgspec import structs
 
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices import (
-    ByDeveloper,
-    Coverage,
-    Reading,
-    TeamCost,
-    TeamWindow,
-    live_part,
-    team_cost,
-)
+from projections.prices import ByDeveloper, Coverage, Reading, TeamCost, TeamWindow, live_part, team_cost
 from projections.reader import Reader
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, SECOND, Log, empty_views, project, request
 from tests.support.requests import ACME, put, request_row, spending_in_views
@@ -70,10 +62,7 @@ def test_what_does_not_count(fields: dict[str, Any]) -> None:
 
 
 def test_only_the_days_in_the_team_count() -> None:
-    stays = (
-        Stay(ANA.developer_id, MIDNIGHT, MIDNIGHT + DAY),
-        Stay(ANA.developer_id, MIDNIGHT + 2 * DAY, WEEK.end_us),
-    )
+    stays = (Stay(ANA.developer_id, MIDNIGHT, MIDNIGHT + DAY), Stay(ANA.developer_id, MIDNIGHT + 2 * DAY, WEEK.end_us))
     rows = [request_row(day, at_us=MONDAY + day * DAY) for day in range(4)]
     assert of_rows(*rows, asked=TeamWindow(WEEK, stays))[ANA.developer_id].requests == 3
 

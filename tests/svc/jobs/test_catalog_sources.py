@@ -13,14 +13,7 @@ import pytest
 from aggregates.times import parse_instant
 from svc.cli.access import REMOTE_TIMEOUT_SECONDS
 from svc.jobs import catalog as catalog_sources
-from svc.jobs.catalog import (
-    CATALOG_FETCH_SECONDS,
-    PACKAGE,
-    CatalogSource,
-    fetch,
-    packaged_source,
-    read_file,
-)
+from svc.jobs.catalog import CATALOG_FETCH_SECONDS, PACKAGE, CatalogSource, fetch, packaged_source, read_file
 from svc_http.ports import NotRefreshed
 from tests.support.catalogs import document, lookup
 from tests.support.listening import Handler, listening

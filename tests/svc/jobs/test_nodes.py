@@ -29,10 +29,7 @@ async def two_nodes(folder: Path, store: str) -> AsyncIterator[tuple[Household, 
     shared: dict[str, Any] = {"store": store, "master_key_file": str(folder / "master")}
     for name in "ab":
         (folder / name).mkdir(0o700)
-    async with (
-        household(folder / "a", **shared) as first,
-        household(folder / "b", **shared) as second,
-    ):
+    async with household(folder / "a", **shared) as first, household(folder / "b", **shared) as second:
         yield first, second
 
 

@@ -15,7 +15,7 @@ import trio
 from aggregates.capture.events import CaptureResponse, ResponseContent
 from aggregates.event import Mendable, NewEvent, Scope, Unavailable
 from aggregates.ids import retained_stream
-from aggregates.people.acts import StartMembership
+from aggregates.people.acts import ChangeMembership, StartMembership
 from aggregates.people.directory import Stay
 from aggregates.retained import FORM, ReadingsRetained, RetainedReading, packed_readings
 from aggregates.times import Window
@@ -28,6 +28,8 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
+from svc.log.vault import FileKeys
+from svc.maintenance.verify import verify
 from svc.process import Place
 from svc.service import open_service
 from svc.serving import initialize
@@ -48,7 +50,7 @@ from svc.views.views import (
     remove_others,
     serving_file,
 )
-from tests.support.household import NOW_US, Household, damage, household
+from tests.support.household import NOW_US, Household, damage, household, no_progress
 from tests.svc.test_service import TEXT, house, rows, ticker
 
 __all__ = ["house"]
@@ -63,6 +65,11 @@ def shatter(path: Path, table: str) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xa5" * size)
+
+
+def spoil(var: Path, column: str, position: int) -> None:
+    with closing(sqlite3.connect(var / EVENTS_FILE)) as db, db:
+        db.execute(f"UPDATE stored_events SET {column} WHERE rowid = {position}")
 
 
 def views_of(house: Household) -> Path:
@@ -138,10 +145,7 @@ async def the_clock(house: Household) -> None:
     ids=["a row that does not decode", "a step", "the clock", "the costs of a team"],
 )
 async def test_whoever_meets_damage_has_the_views_built_anew(
-    house: Household,
-    damage: Callable[[Path, str], None],
-    table: str,
-    meets: Callable[[Household], Awaitable[object]],
+    house: Household, damage: Callable[[Path, str], None], table: str, meets: Callable[[Household], Awaitable[object]]
 ) -> None:
     """The facts are not to blame: none is passed over."""
     await house.prompt(TEXT)
@@ -252,11 +256,13 @@ async def test_a_corrupt_prompt_is_named_to_who_answers_it_and_takes_no_other_ca
             await house.service.send(response)
 
 
-async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about_and_nobody_else(tmp_path: Path) -> None:
-    """Once it is said which; who was shut out may be taken in again."""
+@pytest.mark.parametrize("damaged", ["state = x''", "originator_id = 'abababababababababababababababab'"])
+async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about(tmp_path: Path, damaged: str) -> None:
+    """Nobody else. Once it is said which, also where it stands as if about another; they may be taken in again."""
     async with household(tmp_path) as house:
-        (_, position) = [each.position for each in house.service.store.read_topics([StartMembership.TOPIC])]
-    damage(tmp_path, f"rowid = {position}")
+        (_, told) = house.service.store.read_topics([StartMembership.TOPIC])
+        await house.service.administer(ChangeMembership(membership_id=told.stream_id, role="lead"))
+    spoil(tmp_path, damaged, position := told.position)
     for is_in in (False, True):
         with structlog.testing.capture_logs() as logs:
             async with open_service(Settings(var=str(tmp_path))) as service:
@@ -264,20 +270,27 @@ async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about_and_nobod
                 assert members == [True, is_in]
                 await service.administer(StartMembership(**msgspec.structs.asdict(house.other)))
                 assert service.directory.membership(house.other) is not None
-        (reason,) = [line["reason"] for line in logs if "about people" in line["event"]]
+        (reason,) = [line["reason"] for line in logs if "event about people" in line["event"]]
         assert f"position {position} (stream " in reason
 
 
-async def test_a_start_that_cannot_tell_whom_an_event_is_about_ends_and_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", ["originator_version = 7", "originator_id = 'no id'"])
+async def test_a_start_that_cannot_tell_whom_an_event_is_about_ends_and_says_what_to_do(
+    tmp_path: Path, damaged: str
+) -> None:
     settings = Settings(var=str(tmp_path))
     async with open_service(settings) as service:
         await initialize(service, tmp_path)
         (position,) = [each.position for each in service.store.read_topics([StartMembership.TOPIC])]
-    with closing(sqlite3.connect(tmp_path / EVENTS_FILE)) as db, db:
-        db.execute("UPDATE stored_events SET originator_version = 7 WHERE rowid = ?", (position,))
+    damage(tmp_path, "topic = 'credential.issued'")
+    async with open_service(settings) as service:
+        assert await initialize(service, tmp_path) is None, "a key was issued, though it is lost"
+    spoil(tmp_path, damaged, position)
     with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
         async with open_service(settings):
             pass
+    FileKeys(tmp_path / "keys").list_made([uuid4()])
+    assert {each.part for each in (await verify(Place(tmp_path), no_progress)).findings} >= {"log", "keys"}
     assert issubclass(CorruptEvent, Mendable), "shown as one sentence"
 
 
