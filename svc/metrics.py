@@ -32,8 +32,7 @@ from aggregates.people.directory import Activation, Developer, Directory, Member
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors
-from svc.archive.folder import FOLDER as ARCHIVE_FOLDER
-from svc.archive.folder import MANIFEST as ARCHIVE_FILE
+from svc.archive.folder import ARCHIVE, ARCHIVE_MANIFEST
 from svc.jobs.catalog import Catalog
 from svc.log.folder import running
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
@@ -52,8 +51,8 @@ READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "opencode", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 OTHER = "other"  # any other agent, which a client may name as it likes, and any other method
-_FOLDERS = {ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
-_FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}  # how names of files there begin
+_FOLDERS = {ARCHIVE: "archive", KEYS_FOLDER: "keys"}
+_FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_MANIFEST: "archive"}  # how names of files there begin
 
 
 class Metrics:
@@ -252,7 +251,7 @@ def developers_shown(
 def _archive(var: Path) -> ports.ArchiveShown | None:
     state = "coalesce((SELECT position FROM state), 0)"
     query = f"SELECT {state}, count(*), coalesce(sum(row_count), 0), coalesce(sum(byte_count), 0) FROM files"
-    for position, files, count, size in _asked(var / ARCHIVE_FILE, query) or ():
+    for position, files, count, size in _asked(var / ARCHIVE_MANIFEST, query) or ():
         return ports.ArchiveShown(position=position, files=files, rows=count, bytes=size)
     return None
 

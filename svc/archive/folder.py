@@ -32,8 +32,8 @@ ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES  # of one row as JSON on its way into a fi
 ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put down on disk while it works
 
 log = structlog.get_logger()
-FOLDER = "archive"
-MANIFEST = "archive.db"
+ARCHIVE = "archive"  # its folder
+ARCHIVE_MANIFEST = "archive.db"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")  # former versions wrote drafts
 ARCHIVE_VERSION = 3  # counted up when a column changes its name, type or meaning; then it is written anew
@@ -56,12 +56,12 @@ class Archive:
     """The files that count. For one thread; close and open it again after any failure."""
 
     def __init__(self, var: Path, fingerprint: Fingerprint) -> None:
-        self.root = (var / FOLDER).absolute()
+        self.root = (var / ARCHIVE).absolute()
         self.fingerprint = fingerprint
         self._unreadable: set[str] = set()
         deleted = not self.root.is_dir()
         _make_folder(self.root)
-        self._db = _opened(var / MANIFEST)
+        self._db = _opened(var / ARCHIVE_MANIFEST)
         try:
             position, checksum = self._db.execute("SELECT position, checksum FROM state").fetchone()
             if position and (deleted or fingerprint(position) != checksum):

@@ -30,9 +30,7 @@ from aggregates.event import Mendable
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
 from svc.actors.actors import Clock
-from svc.archive.folder import FOLDER as ARCHIVE
-from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
-from svc.archive.folder import digest_of
+from svc.archive.folder import ARCHIVE, ARCHIVE_MANIFEST, digest_of
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened

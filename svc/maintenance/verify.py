@@ -27,9 +27,7 @@ from projections.apply import bookmark
 from projections.derive.integrity import TextsUnavailable
 from projections.reader import declared
 from svc.actors.administration import load_directory
-from svc.archive.folder import FOLDER as ARCHIVE
-from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
-from svc.archive.folder import flaw_of
+from svc.archive.folder import ARCHIVE, ARCHIVE_MANIFEST, flaw_of
 from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE

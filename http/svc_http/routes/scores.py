@@ -26,7 +26,7 @@ from projections.scores import activity, insights, score, skill, throttle
 from projections.teams import TeamTrend, team_trend
 from projections.telemetry import records, usage
 from svc_http import params
-from svc_http.bodies import HttpError
+from svc_http.bodies import HttpError, found
 from svc_http.params import ByKey
 from svc_http.routing import Routes
 
@@ -375,7 +375,5 @@ def organization_of(call: ByKey) -> Organization:
 
 def team_of(call: ByKey, wanted: UUID) -> Team:
     """The team, where the caller belongs to it now and it is active. Raises `HttpError` 404."""
-    for team in call.service.directory.teams_of(call.scope):
-        if team.team_id == wanted:
-            return team
-    raise HttpError(404, f"no team {wanted} of yours")
+    teams = (team for team in call.service.directory.teams_of(call.scope) if team.team_id == wanted)
+    return found(next(teams, None), f"no team {wanted} of yours")
