@@ -3,7 +3,6 @@
 Signing in and using a key are no acts of administration, so no list tells when somebody was at work.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pkgutil import get_data
 from uuid import UUID
@@ -20,7 +19,7 @@ from aggregates.reports.events import BackfillRequested
 from aggregates.times import iso, parse_instant
 
 OPERATOR = "operator"  # whoever holds the internal secret, by the command line or by HTTP
-WORDS: Mapping[str, str] = tomllib.loads((get_data(__name__, "audit.toml") or b"").decode())
+WORDS: Mapping[str, str] = msgspec.toml.decode(get_data(__name__, "audit.toml") or b"")
 TOPICS = tuple(WORDS)
 _BACK_IN = "took back in as a member"
 _NAMED_APART = frozenset(

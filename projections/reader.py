@@ -1,7 +1,6 @@
 """The tables, declared in `schema.toml`, the SQL of reads, in `reads.toml`, and how these read words in the log."""
 
 import sqlite3
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from pkgutil import get_data
@@ -72,7 +71,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 @cache
 def declared() -> dict[str, Table]:
     """In a fixed order, for digests over all of them."""
-    found = msgspec.convert(tomllib.loads((get_data(__name__, "schema.toml") or b"").decode()), dict[str, Table])
+    found = msgspec.toml.decode(get_data(__name__, "schema.toml") or b"", type=dict[str, Table])
     return dict(sorted(found.items()))
 
 
@@ -235,7 +234,7 @@ def json_array(values: object) -> str:
 
 
 # Read with the module: a server that has no file handle left still reads.
-_READS: dict[str, dict[str, str]] = tomllib.loads((get_data(__name__, "reads.toml") or b"").decode())
+_READS: dict[str, dict[str, str]] = msgspec.toml.decode(get_data(__name__, "reads.toml") or b"")
 
 
 def sql(read: str, **parts: object) -> str:

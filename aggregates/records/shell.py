@@ -4,7 +4,6 @@ Nothing is run or expanded. In doubt a command is taken to change something.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import chain
@@ -15,7 +14,7 @@ import msgspec
 from aggregates.reading.checks import check_names
 from aggregates.records.shell_words import SimpleCommand, simple_commands
 
-_PROGRAMS = tomllib.loads((get_data(__name__, "programs.toml") or b"").decode())
+_PROGRAMS = msgspec.toml.decode(get_data(__name__, "programs.toml") or b"")
 _RUNNERS = frozenset(_PROGRAMS["runners"])
 _NAMES = {key: frozenset(names.split()) for key, names in _PROGRAMS.items() if isinstance(names, str)}
 _PROMISING = _NAMES["check_words"] | _NAMES["build_words"]

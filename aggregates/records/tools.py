@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import tomllib
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
@@ -20,7 +19,7 @@ _STEPS_PER_LINE_MAX = 64  # comparisons that aligning may take a line; of many e
 Changed = tuple[int | None, int | None]  # lines added and removed; None where that was not observed
 NOT_OBSERVED: Changed = (None, None)
 ToolEffect = Literal["edit", "write", "shell", "read", "other"]
-_NAMES = tomllib.loads((get_data(__name__, "tools.toml") or b"").decode())
+_NAMES = msgspec.toml.decode(get_data(__name__, "tools.toml") or b"")
 _TOOLS, _VERBS = (
     {name: effect for effect, names in _NAMES[table].items() for name in names.split()} for table in ("tools", "verbs")
 )
