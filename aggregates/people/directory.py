@@ -267,20 +267,24 @@ class Directory:
 
     def lose(self, stream_id: UUID, topic: str, up_to_version: int = 0) -> None:
         """Of an event that cannot be read: it gives nothing, and takes what one of its kind can take."""
-        self._versions[stream_id] = up_to_version or self.version(stream_id) + 1
-        about, record = topic.partition(".")[0], self._records.get(stream_id)
+        about, record, known = topic.partition(".")[0], self._records.get(stream_id), self.version(stream_id)
+        self._versions[stream_id] = up_to_version or known + 1
         if about in ("organization", "developer"):
             told = {"id": stream_id, f"{about}_id": stream_id, "created_at": getattr(record, "created_at", iso(0))}
             self._records[stream_id] = msgspec.convert(_AT_WORST | told, KINDS[about])
         else:
             self._records.pop(stream_id, None)
-        for link in self.all(Link) if about in ("link", "membership") else ():
-            self._records[link.id] = msgspec.structs.replace(link, expires_at=link.created_at)
-        for account in self.all(Identity) if about == "identity" else ():
+        for link in self.all(Link) if about == "membership" or (about == "link" and not known) else ():
+            both = link.scope, Scope(link.organization_id, link.by or link.developer_id)
+            if not isinstance(record, Membership) or record.scope in both:
+                self._records[link.id] = msgspec.structs.replace(link, expires_at=link.created_at)
+        may_replace = about == "identity" and topic != acts.EndIdentity.TOPIC
+        for account in self.all(Identity) if may_replace else ():
             self._records[account.id] = msgspec.structs.replace(account, ended=True)
-        if about in ("credential", "sign-in", "identity"):
-            whose = [record] if isinstance(record, Key | SignIn) else self.all(Developer)
-            self.doubtful.update(each.developer_id for each in whose)
+        if isinstance(record, Key | SignIn | Identity):
+            self.doubtful.add(record.developer_id)
+        if may_replace or (about in ("credential", "sign-in") and not known):
+            self.doubtful.update(each.id for each in self.all(Developer))
 
     def _void_links(self, scope: Scope, at_us: int, by: UUID | None = None) -> None:
         """Links for this member, and those made `by` somebody, open nothing from now on; only a newer one does."""

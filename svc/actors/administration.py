@@ -41,7 +41,7 @@ def take_in(directory: Directory, people: Piece) -> None:
                 log.error(
                     "events about people are missing; what they may have ended counts as ended", before=each.position
                 )
-                directory.lose(each.stream_id, each.event.TOPIC, each.version - 1)
+                directory.lose(each.stream_id, each.event.TOPIC.partition(".")[0], each.version - 1)
             directory.apply(each.stream_id, each.event)
         elif each.topic in TOPICS and each.stream_id != NO_STREAM and each.version == known + 1:
             log.error("an event about people is corrupt; what it may have ended counts as ended", reason=str(each))

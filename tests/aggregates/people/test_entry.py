@@ -345,3 +345,13 @@ def test_an_event_that_cannot_be_read_opens_nothing_to_anybody() -> None:
                 rest.apply(each.stream_id, each.event)
             assert has(rest) <= has(whole), (lost.event, each.event)
             assert rest.version(each.stream_id) == whole.version(each.stream_id)
+
+
+def test_what_is_lost_of_one_takes_nothing_from_the_others() -> None:
+    directory, use = company(), acts.NoteKeyUse(credential_id=named(ANA_KEY), last_used_on="2026-08-01")
+    carry_out(directory, BENS_LINK_FOR_ANA, by=ANA)
+    directory.lose(key := directory.stream_of(Key, use.credential_id) or ACME, use.TOPIC)
+    directory.apply(key, use)
+    directory.lose(membership_stream(ACME, BEN), LEAVES.TOPIC)
+    assert directory.doubtful == {ANA}
+    assert isinstance(carry_out(directory, acts.UseLink(link_id=BENS_LINK_FOR_ANA.link_id)), Link)

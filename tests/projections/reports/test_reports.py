@@ -14,14 +14,7 @@ from aggregates.reports.events import (
     ReportSlotFreed,
     ReportStarted,
 )
-from projections.facts.reports import (
-    asked_before,
-    latest_report,
-    open_reports,
-    pending_report,
-    report,
-    reports,
-)
+from projections.facts.reports import asked_before, latest_report, open_reports, pending_report, report, reports
 from tests.support.basics import named
 from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, project, reader, tables
 

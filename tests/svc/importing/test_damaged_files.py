@@ -52,13 +52,7 @@ def bare(line: bytes) -> bytes:
             [],
             {"bytes that are no UTF-8": 1},
         ),
-        (
-            [ONE, FIRST, TWO.replace(b"two", b"t\0o"), LAST],
-            ["one", "to"],
-            ["First.", "Last."],
-            [],
-            {"NUL bytes": 1},
-        ),
+        ([ONE, FIRST, TWO.replace(b"two", b"t\0o"), LAST], ["one", "to"], ["First.", "Last."], [], {"NUL bytes": 1}),
         # A number that JSON does not know costs itself.
         (
             [ONE, FIRST, TWO, LAST.replace(b'"output_tokens": 7', b'"output_tokens": NaN')],
