@@ -1,7 +1,7 @@
 """Who is who: organizations, developers, memberships, teams and keys, in memory, folded from their events.
 
-Every request looks up its key and its membership as they stand now; nothing positive is ever cached. At the end: who
-was in a team on which days.
+All of it fits: a few hundred people make a few thousand events. Every request looks up its key and its membership as
+they stand now; nothing positive is ever cached. At the end: who was in a team on which days.
 """
 
 from datetime import tzinfo
@@ -379,7 +379,7 @@ class Stay(msgspec.Struct, frozen=True, order=True):
 
 
 def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:
-    """The stays of all who were in the team within the window, in whole days of the zone; no two of one overlap."""
+    """Who was in the team within the window, in whole days of the zone, so no day is cut in two; no stays overlap."""
     cut = (_stay(each, window, zone) for each in directory.all(TeamMembership, team_id=team.team_id))
     joined: list[Stay] = []
     for stay in sorted(each for each in cut if each.start_us < each.end_us):

@@ -21,7 +21,7 @@ DAY_CHARACTERS = 10
 
 
 class Uses:
-    """Of each key and sign-in, the newest day of UTC on which it opened something here; in the log once a day."""
+    """Of each key and sign-in, the newest day of UTC on which it was used; told the log once, so reads write little."""
 
     def __init__(self) -> None:
         self._days: dict[UUID, int] = {}

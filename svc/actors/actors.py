@@ -1,7 +1,8 @@
 """One actor per developer: a task with a bounded mailbox that decides, appends and replies, in this order.
 
-The task carries a command out whether its sender still waits or not. Commands that wait are decided in turn, appended
-together: the second sees what the first will have done. Ids are deterministic: deciding twice captures nothing twice.
+A client that hangs up cancels its handler, not the command. Commands that wait are decided in turn, appended together:
+the second sees what the first will have done. After an append that failed an actor reads its streams again, so it knows
+nothing that is not in the log. Ids are deterministic: deciding twice captures nothing twice.
 """
 
 import time
@@ -214,9 +215,7 @@ class DeveloperActor:
                 for _ in range(ACTOR_RETRIES_MAX):
                     if await self._attempt([request], touched_streams):
                         break
-                request.settle(
-                    StoreUnavailable("others wrote to the same streams again and again; send the capture again")
-                )
+                request.settle(StoreUnavailable("others wrote to the same streams each time; send the capture again"))
         finally:
             for request in requests:
                 request.settle(StoreUnavailable("this developer's actor stopped; send the capture again"))

@@ -1,7 +1,7 @@
 """The one place that decides about people, teams and keys, and the directory that every request reads.
 
-The directory is folded from the log at the start and changed only after an append has returned. Before each decision
-the log is read on: a failed append may have committed, and other nodes may have decided.
+The directory changes only after an append has returned, so a revoked key fails at once. Before each decision the log is
+read on: a failed append may have committed. Where another node decides meanwhile, a fence has the decision made again.
 """
 
 from functools import partial

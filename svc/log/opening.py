@@ -61,7 +61,7 @@ def holds_data(place: Place) -> bool:
 
 
 def make_missing_master_key(path: Path, store: str) -> bool:
-    """Make the file of a new store's master key; whether it did. Raises `StoreUnavailable` where that has one."""
+    """Make a new store's master key; whether it did. `StoreUnavailable`: it has one, and another would open nothing."""
     if path.exists():
         return False
     with closing(_driver()(store)) as recorder, _unusable():

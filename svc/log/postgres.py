@@ -1,7 +1,7 @@
 """The log in PostgreSQL, on the library's recorder and table, for several nodes at once.
 
-What differs from the library's own, and why, is in docs/decisions/many-nodes.md. Every connection says itself that
-commits are synced, how long it waits for a lock, a statement and an answer.
+Positions follow commits, without the library's lock on the whole table: docs/decisions/many-nodes.md says how, and why.
+Every connection says itself that commits are synced, how long it waits for a lock, a statement and an answer.
 """
 
 import time

@@ -2,7 +2,7 @@
 
 What differs from the library's own, and why: positions are an AUTOINCREMENT key, since an implicit rowid is given out
 again after the end of the table was deleted; topics are indexed, so that people and keys are found without reading
-every capture; the one connection that writes says itself that each commit is synced; all others may only read.
+every capture; the connection that writes has each commit synced; others only read, and never block it (WAL).
 """
 
 import sqlite3

@@ -105,7 +105,7 @@ class LogRecorder(ABC):
 
     Threads: any method may be called from any thread, and reads may run beside a write and beside other reads.
     Positions: from 1, growing in the order of commit, with gaps allowed. No event appears later at a smaller position
-    than a reader has seen. No position is used twice, not even after the end of the log was cut off.
+    than a reader has seen (a sequence alone promises less). None is used twice, not even after the end was cut off.
     Errors: the library's IntegrityError for a stream version that is taken; any other EventSourcingError, or OSError,
     where the database cannot be used now. After such an error of a write it may have committed all the same.
     Statements: in the SQL that all databases know, `%s` for a value. `{events}` is the table, `{position}` its column

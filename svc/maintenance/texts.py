@@ -253,10 +253,10 @@ class _Stretch(NamedTuple):
 
 
 class _Term(msgspec.Struct):
-    """How far an organization's retention of texts of a kind, `telemetry` or `text`, was applied to the log."""
+    """How far a retention was applied to the log: of exports, or of what people wrote and the exports that quote it."""
 
     organization_id: UUID
-    kind: str
+    kind: str  # `telemetry`, or `text`
     noted: int  # up to this position nothing is left, as the log says
     left: list[_Stretch]  # the end of the log among them
     unnoted: int = 0  # events that lost a text since the last note

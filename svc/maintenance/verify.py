@@ -1,7 +1,7 @@
 """Verifies a folder, also under a running server: the log, the keys, the tables against a replay, the archive.
 
-Whose key was made is listed beside the keys. A folder without such a list (an older one, a restored one, one whose keys
-all went) gets it from the log: who claimed a session had a key, unless forgotten since.
+Whose key was made is listed beside the keys, since the log shows no lost file. A folder without a list (an older one, a
+restored one, one whose keys all went) gets it from the log: who claimed a session had a key, unless forgotten since.
 """
 
 import sqlite3
