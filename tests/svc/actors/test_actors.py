@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
+from msgspec.structs import asdict
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.events import (
@@ -18,7 +19,7 @@ from aggregates.capture.events import (
     SessionClaimed,
 )
 from aggregates.decide import AnyCommand
-from aggregates.event import Decision, Done, NewEvent, Reason, Refused, Scope
+from aggregates.event import Command, Decision, Done, NewEvent, Reason, Refused, Scope
 from aggregates.ids import prompt_stream
 from aggregates.people.acts import CreateOrganization
 from aggregates.people.directory import Organization
@@ -303,3 +304,15 @@ async def test_what_was_decided_although_it_was_said_to_have_failed_is_known_to_
     assert isinstance(await administration.send(another), Organization)
     again = Administration(store, journal, FixedClock(1)).directory
     assert [each.name for each in again.all(Organization)] == ["One", "Two"]
+
+
+async def test_a_new_command_is_decided_by_what_is_there(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, stream = await House(nursery).open(), prompt().prompt_id
+    await house.actors.send(prompt())
+    await house.restart()
+    monkeypatch.setattr("svc.actors.actors.required_streams", lambda _command: (stream,))
+    monkeypatch.setattr("svc.actors.actors.touched_streams", lambda _command: (stream,))
+    monkeypatch.setattr("svc.actors.actors.decide", lambda _, known, _context: Decision((), Done(stream in known)))
+    assert await house.actors.send(Command(**asdict(ANA))) == Done(True)  # type: ignore[arg-type]

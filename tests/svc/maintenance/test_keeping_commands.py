@@ -47,12 +47,7 @@ def test_forgetting_names_the_person_before_and_after(worked: Worked) -> None:
     ],
 )
 def test_whoever_interrupts_is_told_what_holds(
-    command: click.Command,
-    arguments: list[str],
-    place: str,
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: click.Command, arguments: list[str], place: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
