@@ -80,9 +80,7 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None
 
 
-class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
-    """One period of a developer in a team."""
-
+class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):  # one period of a developer in a team
     id: UUID
     team_membership_id: UUID
     team_id: UUID
@@ -107,9 +105,7 @@ class Key(_Scoped, frozen=True, kw_only=True):
     came_by: UUID | None  # the link of another member by which the browser had come that made it; null: none
 
 
-class Link(_Scoped, frozen=True, kw_only=True):
-    """A link that signs a developer in once."""
-
+class Link(_Scoped, frozen=True, kw_only=True):  # signs a developer in once
     link_id: UUID
     created_at: str
     expires_at: str
@@ -138,9 +134,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     came_by: UUID | None
 
 
-class SignIn(_Scoped, frozen=True, kw_only=True):
-    """A browser that stands for a developer."""
-
+class SignIn(_Scoped, frozen=True, kw_only=True):  # a browser that stands for a developer
     sign_in_id: UUID
     opened_by: UUID | None  # the key that opened it, with which it ends; None where a link or a provider did
     browser: str | None
@@ -249,15 +243,8 @@ class Directory:
         self._versions[stream_id] = known + 1
         if isinstance(event, acts.OfferLink):
             self._void_links(Scope(event.organization_id, event.developer_id), event.received_at_us)
-        if isinstance(event, acts.StartMembership) and known:
-            scope, left_at = Scope(event.organization_id, event.developer_id), getattr(before, "ended_at", None)
-            if isinstance(before, Membership):
-                self._past[before.id] = before
-            else:  # that they left may have been lost
-                self._leave(scope, event.received_at_us)
-            for key_id, key in self._records.items():  # the keys of whoever joins again were void since they had left
-                if isinstance(key, Key) and not key.revoked and key.scope == scope:
-                    self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=left_at)
+        if isinstance(event, acts.StartMembership):
+            self._join(before, known, Scope(event.organization_id, event.developer_id), event.received_at_us)
         self._records[stream_id] = after = applied(before, event)
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
             self._leave(after.scope, event.received_at_us)
@@ -265,10 +252,25 @@ class Directory:
             for other in self.all(Identity, issuer=after.issuer, developer_id=after.developer_id):
                 self._records[other.id] = msgspec.structs.replace(other, ended=other.id != after.id)
 
-    def lose(self, stream_id: UUID, topic: str, up_to_version: int = 0) -> None:
+    def _join(self, before: Record | None, known: int, scope: Scope, at_us: int) -> None:
+        for about, id_ in (("organization", scope.organization_id), ("developer", scope.developer_id)):
+            if id_ not in self._records:  # what began it stands as if about another
+                self.lose(id_, about, 0)
+        if not known:
+            return
+        left_at = getattr(before, "ended_at", None)
+        if isinstance(before, Membership):
+            self._past[before.id] = before
+        else:  # that they left may have been lost
+            self._leave(scope, at_us)
+        for key_id, key in self._records.items():  # the keys of whoever joins again were void since they had left
+            if isinstance(key, Key) and not key.revoked and key.scope == scope:
+                self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=left_at)
+
+    def lose(self, stream_id: UUID, topic: str, up_to_version: int | None = None) -> None:
         """Of an event that cannot be read: it gives nothing, and takes what one of its kind can take."""
         about, record, known = topic.partition(".")[0], self._records.get(stream_id), self.version(stream_id)
-        self._versions[stream_id] = up_to_version or known + 1
+        self._versions[stream_id] = known + 1 if up_to_version is None else up_to_version
         if about in ("organization", "developer"):
             told = {"id": stream_id, f"{about}_id": stream_id, "created_at": getattr(record, "created_at", iso(0))}
             self._records[stream_id] = msgspec.convert(_AT_WORST | told, KINDS[about])
@@ -370,12 +372,10 @@ def forget_requests(directory: Directory) -> dict[UUID, str]:
     return {each.developer_id: each.started_at for each in asked if each.developer_id in members}
 
 
-class Stay(msgspec.Struct, frozen=True, order=True):
-    """Whole days of one developer in a team, cut to a window: from `start_us` up to, but without, `end_us`."""
-
+class Stay(msgspec.Struct, frozen=True, order=True):  # whole days of one developer in a team, cut to a window
     developer_id: UUID
     start_us: int
-    end_us: int
+    end_us: int  # the first that is no more in it
 
 
 def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:

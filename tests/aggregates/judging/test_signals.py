@@ -2,13 +2,7 @@
 
 import pytest
 
-from aggregates.judging.boundary import (
-    OPENS,
-    OpenArc,
-    asks_the_same,
-    boundary_signals,
-    cannot_shift,
-)
+from aggregates.judging.boundary import OPENS, OpenArc, asks_the_same, boundary_signals, cannot_shift
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS

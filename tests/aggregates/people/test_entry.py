@@ -355,3 +355,9 @@ def test_what_is_lost_of_one_takes_nothing_from_the_others() -> None:
     directory.lose(membership_stream(ACME, BEN), LEAVES.TOPIC)
     assert directory.doubtful == {ANA}
     assert isinstance(carry_out(directory, acts.UseLink(link_id=BENS_LINK_FOR_ANA.link_id)), Link)
+
+
+def test_a_member_is_somebody_also_where_what_began_them_stands_as_if_about_another() -> None:
+    directory = Directory()
+    directory.apply(membership_stream(ACME, BEN), BACK)
+    assert (directory.name_of(BEN), directory.text_leaves(ACME)) == ("(unreadable)", False)
