@@ -80,7 +80,9 @@ class Team(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None
 
 
-class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):  # one period of a developer in a team
+class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
+    """One period of a developer in a team."""
+
     id: UUID
     team_membership_id: UUID
     team_id: UUID
@@ -145,9 +147,7 @@ class SignIn(_Scoped, frozen=True, kw_only=True):  # a browser that stands for a
     came_by: UUID | None
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer's word that a sign-in, key or account is theirs."""
-
+class Claim(msgspec.Struct, frozen=True, kw_only=True):  # a developer's word that a sign-in, key or account is theirs
     id: UUID
     only_in: UUID | None
 
