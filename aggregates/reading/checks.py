@@ -6,9 +6,9 @@ command begins. A kind with a star stands for all that there is of that kind.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import dropwhile
+from itertools import chain, dropwhile
 
-from aggregates.reading.sentences import CHECK_KINDS, HELD, LISTS, held, patterns
+from aggregates.reading.sentences import CHECK_KINDS, LISTS, held, patterns
 
 _CLAUSES = re.compile(r"(?>(?:[^.!?;\n。]+|[.!?;](?!\s|$))+)")
 _PARTS, _AT = re.compile(r"[a-z0-9]+"), re.compile(r"::|[#:]\d")
@@ -25,21 +25,24 @@ def _found(name: str, clause: str) -> Iterator[re.Match[str]]:
 def named_checks(own: str) -> list[str]:
     """What clauses that speak of a check name: "the check is `sh fail.sh`", "verify with the e2e tests"."""
     text = own.lower()
-    speaking = [word for word in HELD["a check"] if word in text]
-    told = (each for each in (_CLAUSES.findall(text) if speaking else ()) if any(map(each.__contains__, speaking)))
-    return list(dict.fromkeys(name for each in told for name in _named(each)))[:_NAMED_MAX]
+    speaking = held(text, "a check")
+    clauses = _CLAUSES.findall(text) if speaking else ()
+    told = [each for each in clauses if [word for word in speaking if word in each]]
+    return list(dict.fromkeys(chain.from_iterable(map(_named, told))))[:_NAMED_MAX]
 
 
-def _named(clause: str) -> Iterator[str]:
+def _named(clause: str) -> list[str]:
     """Scripts and commands; where it names none, a place or special kind; else a usual kind."""
     places = [found[1] or found[2] for found in _found("a place", clause)]
-    if places or _SAID["a check"].search(clause):
-        lines = "&&".join(found[1] or found[0] for found in _found("a command", clause))
-        scripts = (found[1] for found in _found("a script", clause))
-        names = [*scripts, *(name for line in lines.split("&&") if line for name in check_names(line.split()))]
+    if not places and not _SAID["a check"].search(clause):
+        return []
+    lines = "&&".join([found[1] or found[0] for found in _found("a command", clause)]).split("&&")
+    names = [found[1] for found in _found("a script", clause)]
+    names += chain.from_iterable([check_names(line.split()) for line in lines if line])
+    if not names:
         special = [next(filter(None, found.groups())) for found in _found("special", clause)]
-        names = names or [_KIND_OF.get(each, each) for each in (*places, *special)]
-        yield from names or [kind for kind in _PLAIN if kind in _SAID and _SAID[kind].search(clause)]
+        names = [_KIND_OF.get(each, each) for each in (*places, *special)]
+    return names or [kind for kind in _PLAIN if kind in _SAID and [*_found(kind, clause)]]
 
 
 def check_names(words: Sequence[str], *, run: bool = False, check: bool = True) -> list[str]:

@@ -6,7 +6,6 @@ not. Every captured prompt is read once, so the loops over words are left to the
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
@@ -42,11 +41,11 @@ def extract(looked: PromptText) -> Features:
     sentences = sentences_of(near)
     words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
-    counts = Counter(chain.from_iterable(filter(None, map(_LISTS_OF.get, words))))
+    listed = [name for word in words if word in _LISTS_OF for name in _LISTS_OF[word]]
     english_min = -(-len(words) // _LIST_SHARE)
     english = list(islice(filter(_ENGLISH.__contains__, words), english_min))
-    names = {name for name in counts if name in _CUES}
-    names.update([_SEVERAL[cue] for cue, count in counts.items() if count >= 3 and cue in _SEVERAL])
+    names = {name for name in listed if name in _CUES}
+    names.update([_SEVERAL[cue] for cue in names if cue in _SEVERAL and listed.count(cue) >= 3])
     if english:
         names.add("cue:english")
     pairs = known_pairs(sentences)
@@ -55,7 +54,7 @@ def extract(looked: PromptText) -> Features:
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
-    names |= traits(sentences, words, _heading(own), counts, pasted=looked.pasted_chars > 0)
+    names |= traits(sentences, words, _heading(own), listed, pasted=looked.pasted_chars > 0)
     references = find_references(near, own, names)
     findable = "findable" in names
     names.discard("findable")  # it allows to be sure, and has no weight
@@ -67,7 +66,7 @@ def extract(looked: PromptText) -> Features:
     if len(words) >= _LIST_WORDS_MIN and len(english) < english_min:
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
-    foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
+    foreign = ("foreign" in listed or not own.isascii()) and is_foreign(own, words)
     return Features(words, distinct, pairs, names, phrases, findable, foreign)
 
 
@@ -285,7 +284,7 @@ def phrase_cues(sentences: Sequence[RawSentence], words: Container[str], pairs: 
     found: dict[str, str] = {}
     said = ""
     single = [phrases for word, phrases in _SINGLE if word in words]
-    begun = [_BY_OPENING[pair] for pair in sorted(pairs) if pair in _BY_OPENING]
+    begun = [_BY_OPENING[pair] for pair in sorted(_BY_OPENING.keys() & pairs)]
     for cue, text, phrase in chain.from_iterable(single + begun):
         if cue in found:
             continue

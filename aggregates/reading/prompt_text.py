@@ -87,7 +87,7 @@ def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], i
         elif mark in _FENCES:
             pasted += len(line)
             fence = mark if stripped.count(mark) == 1 or mark == "~~~" else ""
-        elif stripped and (mark == "\t\t\t" or is_machine(line)):
+        elif stripped and (mark == "\t\t\t" or is_machine(stripped)):
             pasted += len(line)
         else:
             starts.append((own_at, at if not gap or at <= HEAD_CHARS else at + gap - 1))
@@ -121,6 +121,7 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
     first_words = head.split(None, 6)[:6]
     yes = _OPENS["accepts"].match(head)
     nobody = words > _OWN_WORDS_MIN and not _OPENS["speaks of somebody"].search(head)
+    ships = 0 < words < _SHIP_WORDS_MAX and held(head, "asks to merge")
     found = {
         "names a new task": held(near, "names a new task") and _OPENS["names a new task"].search(near),
         "goes back": held(near, "goes back") and _OPENS["goes back"].search(" ".join(near.split(None, 14)[:14])),
@@ -144,7 +145,7 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         and held(near, "passes on a comment")
         and _OPENS["passes on a comment"].search(near),
         "remarks like a reviewer": nobody and len(_OPENS["remark of a reviewer"].findall(head)) > 1,
-        "asks to commit or merge": (0 < words < _SHIP_WORDS_MAX and _OPENS["asks to merge"].match(head))
+        "asks to commit or merge": (ships and _OPENS["asks to merge"].match(head))
         or ("commit" in head and _OPENS["asks to commit"].search(head)),
         "names a step": held(head, "names a step") and _OPENS["names a step"].search(head),
         "speaks of the agent's work": "you" in head and _OPENS["speaks of the agent's work"].search(head),

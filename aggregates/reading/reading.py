@@ -27,6 +27,7 @@ _WORDS = Cutter(re.compile(r"\w+"))
 _ARGUMENT_WORDS_MIN = 3  # so many words after a command are a person's own prompt: "/heavy look into the failing job"
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _GO_AHEADS = lexicon.LISTS["go_aheads"]
+_AGREEING = _GO_AHEADS | lexicon.LISTS["agreeing"]
 _SAYS = patterns("prompts")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
@@ -45,8 +46,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     navigational = "command" if maker is not None else _navigational(words, shown)
     navigational = navigational or ("acknowledgement" if announces else None)
     # A nod that praises tells of what was done; any other only lets the work go on.
-    unpraised = lexicon.LISTS["praise"].isdisjoint(shown.words) or "would" in shown.words
-    agrees = unpraised and not (_GO_AHEADS | lexicon.LISTS["agreeing"]).isdisjoint(shown.words)
+    unpraised = lexicon.LISTS["praise"].isdisjoint(shown.distinct) or "would" in shown.distinct
+    agrees = unpraised and not _AGREEING.isdisjoint(shown.distinct)
     begins = announces or not _GO_AHEADS.isdisjoint(shown.words[:1])
     if begins or (navigational == "acknowledgement" and agrees):
         said.append("goes ahead")

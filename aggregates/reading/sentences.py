@@ -5,7 +5,7 @@ The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pkgutil import get_data
 from typing import NamedTuple
 
@@ -41,9 +41,9 @@ def patterns(group: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(whole) for name, whole in found.items()}
 
 
-def held(text: str, name: str) -> bool:
-    """Whether a text holds a word without which a pattern finds nothing."""
-    return any(map(text.__contains__, HELD[name]))
+def held(text: str, name: str) -> list[str]:
+    """What a text holds of the words without which a pattern finds nothing."""
+    return [word for word in HELD[name] if word in text]
 
 
 HELD = {name: tuple(words.split("|")) for name, words in _PATTERNS["held"].items()}
@@ -90,9 +90,13 @@ RawSentence = tuple[Sequence[str], Sequence[str], bool]
 """Lower-cased words with commas and question marks; the same without them; whether there is a question mark."""
 
 
+_ASCII = bytes(range(128))
+_REPLACED_MAX = 24  # so many different characters are replaced one after the other, more of them in one slow pass
+
+
 class Cutter:
-    """Cuts a text into the pieces that a pattern finds. ASCII characters that it does not match become spaces first,
-    at which Python splits in a quarter of the time; it is asked only about pieces with other characters."""
+    """Cuts a text into the runs of characters that a pattern matches. What it does not match becomes spaces first,
+    at which Python splits in a quarter of the time; it is asked only about characters that are not ASCII."""
 
     def __init__(self, pattern: re.Pattern[str], kept: str = "") -> None:
         self._pattern = pattern
@@ -102,12 +106,15 @@ class Cutter:
 
     def cut(self, text: str, mark: str | None = None) -> list[list[str]]:
         """The pieces of each part between two marks, which are `kept`; without a mark, of the whole text."""
-        spaced = text.encode("utf-8", "surrogatepass").translate(self._spaces).decode("utf-8", "surrogatepass")
-        parts = [part.split() for part in (spaced.split(mark) if mark else (spaced,))]
-        if text.isascii():
-            return parts
-        find = self._pattern.findall
-        return [[each for piece in part for each in ((piece,) if piece.isascii() else find(piece))] for part in parts]
+        encoded = text.encode("utf-8", "surrogatepass")
+        spaced = encoded.translate(self._spaces).decode("utf-8", "surrogatepass")
+        if not text.isascii():
+            others = {*self._pattern.sub("", encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass"))}
+            for other in others if len(others) <= _REPLACED_MAX else ():
+                spaced = spaced.replace(other, " ")
+            if len(others) > _REPLACED_MAX:
+                spaced = spaced.translate(dict.fromkeys(map(ord, others), " "))
+        return [part.split() for part in (spaced.split(mark) if mark else (spaced,))]
 
 
 class Sentence(NamedTuple):
@@ -228,11 +235,11 @@ def traits(
     sentences: Sequence[RawSentence],
     plain: Sequence[str],
     heading: Sequence[str],
-    counts: Mapping[str, int],
+    listed: Sequence[str],
     *,
     pasted: bool,
 ) -> set[str]:
-    """The traits that hold. `plain`: the words of all sentences; `counts`: how many of them stand in each list."""
+    """The traits that hold. `plain`: the words of all sentences; `listed`: the lists that hold one, for each."""
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
     if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):
@@ -256,7 +263,7 @@ def traits(
     found.update([f"question:{how}" for how in questions])
     found.update(["has report"] if reports else [], ["has strong report"] if "strong" in reports else [])
     if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
-        findings = [(about, counts.get(f"prose:{about}", 0)) for about in FINDINGS]
+        findings = [(about, listed.count(f"prose:{about}")) for about in FINDINGS]
         found.update(["prose"], [f"prose:{about}" for about, count in findings if count])
         found.update([f"prose twice:{about}" for about, count in findings if count >= 2])
     return found

@@ -4,40 +4,47 @@ Each is said in a clause or sentence, and only where nothing in it says otherwis
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from aggregates.event import Span
-from aggregates.reading.sentences import TYPED, VERBS, held, patterns
+from aggregates.reading.sentences import TYPED, VERBS, Cutter, held, patterns
 
-Sayings = list[tuple[tuple[str, ...], re.Pattern[str]]]
-"""Patterns, each asked only of a text that holds one of its words."""
-
-
-def sayings(group: str) -> tuple[Sayings, Sayings]:
-    """All of them, and those for a text of ASCII."""
-    found = [(tuple(words.split("|")), pattern) for words, pattern in patterns(group).items()]
-    return found, [(tuple(filter(str.isascii, words)), pattern) for words, pattern in found]
+Saying = tuple[frozenset[str], re.Pattern[str]]
+"""A pattern, asked only of a text that holds one of its words."""
 
 
-def asked_of(those: Sequence[Sayings], text: str) -> Sayings:
-    """Those to be asked of parts of the text, with the words that stand in it, and any two words: fillers go there."""
-    asked = [each for each in those[text.isascii()] if any(map(text.__contains__, each[0]))]
-    return [(tuple([word for word in words if " " in word or word in text]), pattern) for words, pattern in asked]
+class Sayings:
+    def __init__(self, patterns: Iterable[Saying]) -> None:
+        self.patterns = tuple(patterns)
+        self._words = frozenset[str]().union(*(words for words, _ in self.patterns))
+        self._of_ascii = frozenset(filter(str.isascii, self._words))
+
+    def asked_of(self, text: str) -> list[Saying]:
+        """Those to be asked of parts of the text, with the words in it, and any two words: fillers go there."""
+        here = {word for word in (self._of_ascii if text.isascii() else self._words) if word in text}
+        asked = [each for each in self.patterns if not here.isdisjoint(each[0])] if here else []
+        return [(frozenset([word for word in words if word in here or " " in word]), each) for words, each in asked]
 
 
-def told(asked: Sayings, text: str) -> Iterator[re.Match[str]]:
-    here = (pattern for words, pattern in asked if any(map(text.__contains__, words)))
-    return (found for pattern in here for found in pattern.finditer(text))
+def sayings(group: str) -> Sayings:
+    return Sayings((frozenset(words.split("|")), pattern) for words, pattern in patterns(group).items())
+
+
+def told(asked: Iterable[Saying], text: str) -> Iterator[re.Match[str]]:
+    for words, pattern in asked:
+        if [word for word in words if word in text]:
+            yield from pattern.finditer(text)
 
 
 # That a person says of the work that it works, was merged or earns thanks, or that it does not work.
 
 _WORKS, _WORKS_NOT = sayings("it works"), sayings("it does not work")
-_SHORTLY = tuple([*some, *more] for some, more in zip(_WORKS_NOT, sayings("it does not work, shortly"), strict=True))
+_SHORTLY = Sayings(_WORKS_NOT.patterns + sayings("it does not work, shortly").patterns)
 _SHORT_CHARS = 120
 _SAYS, _WORD = patterns("success"), re.compile(r"[\w']+")
+_WORDS = Cutter(_WORD)
 _SAID_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _SAID_FIRST_CHARS, _FIRST_WORDS = 240, 2
 _DOING = frozenset().union(*VERBS.values()) - VERBS["operate"] - {"get"}
@@ -49,13 +56,13 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     Of longer words only the beginning is looked at, and only for what fails.
     """
     text = own[: _SAID_FIRST_CHARS if len(own) > _SAID_CHARS_MAX else None].lower().replace("’", "'")
-    if not TYPED.keys().isdisjoint(_WORD.findall(text)):
+    if not TYPED.keys().isdisjoint(_WORDS.cut(text)[0]):
         text = _WORD.sub(lambda found: TYPED.get(found[0], found[0]), text)
-    if _SAYS["no"].fullmatch(text.strip(" .!,")):
+    if held(text, "no") and _SAYS["no"].fullmatch(text.strip(" .!,")):
         return "fails"
     shortly = len(own) <= _SHORT_CHARS and not (_SAYS["wishes"].search(text) or _DOING & {*text.split()[:_FIRST_WORDS]})
-    fails = asked_of(_SHORTLY if shortly else _WORKS_NOT, text)
-    works = asked_of(_WORKS, text) if len(own) <= _SAID_CHARS_MAX else []
+    fails = (_SHORTLY if shortly else _WORKS_NOT).asked_of(text)
+    works = _WORKS.asked_of(text) if len(own) <= _SAID_CHARS_MAX else []
     said: Literal["works", "fails"] | None = None
     only_if, likens = False, "like" in text or "^^" in text or not text.isascii()
     for clause, end in _SAYS["clauses"].findall(text) if works or fails else ():
@@ -69,7 +76,7 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
         elif _SAYS["when"].match(clause):
             only_if = end.startswith(",")
         elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(fails, line)):
-            said, works = "fails", asked_of(_WORKS, text)  # of longer words it only takes back what fails
+            said, works = "fails", _WORKS.asked_of(text)  # of longer words it only takes back what fails
         elif _works(line, works):
             said = "works"
     return said if said == "fails" or len(own) <= _SAID_CHARS_MAX else None
@@ -78,10 +85,10 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
 def thanks_for_something_else(own: str) -> bool:
     """Thanks for an explanation or for a try say nothing of the work."""
     text = own[:_SAID_CHARS_MAX].lower()
-    return held(text, "for something else") and _SAYS["for something else"].search(text) is not None
+    return bool(held(text, "for something else") and _SAYS["for something else"].search(text))
 
 
-def _works(line: str, works: Sayings) -> bool:
+def _works(line: str, works: Iterable[Saying]) -> bool:
     """Whether a clause says so, and nothing before it or of it that it speaks of something else."""
     sure = any(not _SAYS["doubts"].search(line, 0, found.start()) for found in told(works, line))
     return sure and not any(_SAYS[each].search(line) for each in ("for something else", "asks", "of a noun"))
@@ -94,7 +101,7 @@ FailureKind = Literal["gives up", "fails", "may fail", "is untried"]
 LOOKED_CHARS = 1_200  # an answer says how it ends in its last words
 _MASKED_CHARS = 4_096  # of so many what is no own statement is looked for
 _FAILS = patterns("failure")
-_STATED: dict[FailureKind, Sequence[Sayings]] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
+_STATED: dict[FailureKind, Sayings] = {kind: sayings(f"it {kind}") for kind in get_args(FailureKind)}
 _WEAK = frozenset({"may fail", "is untried"})  # do not stand where something else was said before
 _UNSAY = ("denials", "conditions")
 SAID_SENTENCE = re.compile(r"[^\n.!?;。]+(?:[.!?](?=[^\s.!?])[^\n.!?;。]*)*[.!?;。]*")
@@ -111,7 +118,7 @@ def stated_failure(text: str) -> StatedFailure | None:
     cut_off, own = own_end(text)
     first = max(0, len(own) - LOOKED_CHARS)
     end = own[first:].lower().replace("’", "'")
-    asked = {kind: those for kind, said in _STATED.items() if (those := asked_of(said, end))}
+    asked = {kind: those for kind, said in _STATED.items() if (those := said.asked_of(end))}
     for sentence in SAID_SENTENCE.finditer(own, first) if asked else ():
         line = sentence[0].lower().replace("’", "'")
         if line.rstrip().endswith("?"):
@@ -135,7 +142,7 @@ def own_end(text: str) -> tuple[int, str]:
     return cut_off, "\n" * begun + _FAILS["not its own"].sub(lambda found: "_" * len(found[0]), text[begun:])
 
 
-def _failing(line: str, asked: Mapping[FailureKind, Sayings]) -> FailureKind | None:
+def _failing(line: str, asked: Mapping[FailureKind, Iterable[Saying]]) -> FailureKind | None:
     for kind, said in asked.items():
         for found in told(said, line):
             if _FAILS["excused"].search(line):
