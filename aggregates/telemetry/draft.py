@@ -140,7 +140,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     drafts: Annotated[tuple[RecordDraft, ...], msgspec.Meta(max_length=RECORDS_MAX)] = ()
     finished: bool = True  # whether the file says that nothing more comes; if not, later lines may still complete it
     last_us: int = 0
-    reader_version: int = 1  # of whatever read the file
+    reader_version: Count = 1  # of whatever read the file
 
 
 class NotTaken(msgspec.Struct, frozen=True):
