@@ -71,24 +71,17 @@ def values_in(data: bytes, enough: int) -> int:
     return count
 
 
-class _Level(msgspec.Struct):
-    """What stands above records, by the names of OTLP JSON; other members mean nothing there, and are not kept."""
-
-    resource: msgspec.Raw = msgspec.Raw()
-    scope: msgspec.Raw = msgspec.Raw()
-    schemaUrl: msgspec.Raw = msgspec.Raw()
-    resourceLogs: "list[_Level | None] | None" = None
-    resourceSpans: "list[_Level | None] | None" = None
-    resourceMetrics: "list[_Level | None] | None" = None
-    scopeLogs: "list[_Level | None] | None" = None
-    scopeSpans: "list[_Level | None] | None" = None
-    scopeMetrics: "list[_Level | None] | None" = None
-    logRecords: list[msgspec.Raw] | None = None
-    spans: list[msgspec.Raw] | None = None
-    metrics: list[dict[str, msgspec.Raw] | None] | None = None
+def _level(name: str, within: str, kind: Any) -> type[msgspec.Struct]:
+    """An object above records. Members that OTLP does not name mean nothing there, and are not kept."""
+    fields = [(each, msgspec.Raw, msgspec.Raw()) for each in ("head", "schemaUrl")]
+    names = {"head": name, "within": within}
+    return msgspec.defstruct("Level", [*fields, ("within", list[kind] | None, None)], rename=names, gc=False)
 
 
-_BODY = msgspec.json.Decoder(_Level)
+_BODIES: dict[Signal, msgspec.json.Decoder[Any]] = {}
+for _signal, ((_top,), (_middle,), (_inner,), *_deeper) in LEVELS.items():
+    _scope = _level("scope", _inner, dict[str, msgspec.Raw] | None if _deeper else msgspec.Raw)
+    _BODIES[_signal] = msgspec.json.Decoder(_level("", _top, _level("resource", _middle, _scope | None) | None))
 
 
 def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Section]:
@@ -99,7 +92,7 @@ def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Sectio
     try:
         data.decode()
         rest()
-        body = decoded(_BODY, data)
+        body = decoded(_BODIES[signal], data)
     except RecursionError as error:
         raise NoOtlp("the request body is nested too deeply") from error
     except msgspec.ValidationError as error:
@@ -107,14 +100,15 @@ def split(data: bytes, signal: Signal, rest: Rest = without_rest) -> list[Sectio
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NoOtlp(f"the request body is not JSON in UTF-8: {error}") from error
     rest()
-    return [section for section in _sections(body, signal) if section.items]
+    return [section for section in _sections(body, signal, rest) if section.items]
 
 
-def _sections(body: _Level, signal: Signal) -> Iterator[Section]:
+def _sections(body: Any, signal: Signal, rest: Rest) -> Iterator[Section]:
     (top,), (middle,), (inner,) = LEVELS[signal][:3]
-    for index, resource in enumerate(getattr(body, top) or ()):
-        for at, scope in enumerate(getattr(resource, middle, None) or ()):
-            place, items = f"{top}[{index}].{middle}[{at}].{inner}", getattr(scope, inner, None) or []
+    for index, resource in enumerate(body.within or ()):
+        rest()
+        for at, scope in enumerate((resource and resource.within) or ()):
+            place, items = f"{top}[{index}].{middle}[{at}].{inner}", (scope and scope.within) or []
             heads = _head(resource, "resource"), _head(scope, "scope")
             if signal != "metrics":
                 yield Section(place, heads, "", items)
@@ -122,8 +116,8 @@ def _sections(body: _Level, signal: Signal) -> Iterator[Section]:
                 yield from _points(metric or {}, heads, f"{place}[{number}]")
 
 
-def _head(above: _Level | None, name: str) -> Head:
-    members = {each: bytes(getattr(above, each, b"")) for each in (name, "schemaUrl")}
+def _head(above: Any, name: str) -> Head:
+    members = {} if above is None else {name: bytes(above.head), "schemaUrl": bytes(above.schemaUrl)}
     return {each: value for each, value in members.items() if value}
 
 

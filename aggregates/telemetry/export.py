@@ -103,7 +103,12 @@ class Export:
             (part.session, each.text or "") for part in parts for each in part.drafts if each.record.kind == "prompt"
         ]
         own = {session for session, text in prompts if text.startswith(REVIEW_MARK)} - {None}
-        return [command_of(part, means, self.signal) for part in parts if part.session not in own]
+        commands = list[PreparedCommand]()
+        for part in parts:
+            self.rest()
+            if part.session not in own:
+                commands.append(command_of(part, means, self.signal))
+        return commands
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:

@@ -161,14 +161,18 @@ def test_a_record_beyond_its_bound_is_refused_alone() -> None:
     assert str(RECORD_BYTES_MAX) in (found.faults.message or "")
 
 
-def test_there_are_rests_after_each_look_through_the_whole_and_between_records() -> None:
+def test_there_are_rests_around_a_look_through_the_whole_and_between_records_and_parts() -> None:
     rests: list[None] = []
 
     def rest() -> None:
         rests.append(None)
 
-    data = msgspec.json.encode(logs(*[claude("user_prompt", {"session.id": "s1"})] * 50))
+    data = msgspec.json.encode(logs(*[claude("user_prompt", {"session.id": f"s{number}"}) for number in range(50)]))
     sections = split(data, "logs", rest)
-    assert len(rests) == 2
-    Export("logs", MEANS, rest).commands(sections)
-    assert len(rests) >= 100
+    assert len(rests) == 3
+    assert len(Export("logs", MEANS, rest).commands(sections)) == 50
+    assert len(rests) >= 3 + 3 * 50
+
+
+def test_what_another_route_takes_is_not_looked_into() -> None:
+    assert split(b'{"resourceSpans": 5, "resourceLogs": []}', "logs") == []
