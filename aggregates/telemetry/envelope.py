@@ -107,9 +107,10 @@ def _sections(body: Any, signal: Signal, rest: Rest) -> Iterator[Section]:
     (top,), (middle,), (inner,) = LEVELS[signal][:3]
     for index, resource in enumerate(body.within or ()):
         rest()
+        above = _head(resource, "resource")  # once, for it was sent once
         for at, scope in enumerate((resource and resource.within) or ()):
             place, items = f"{top}[{index}].{middle}[{at}].{inner}", (scope and scope.within) or []
-            heads = _head(resource, "resource"), _head(scope, "scope")
+            heads = above, _head(scope, "scope")
             if signal != "metrics":
                 yield Section(place, heads, "", items)
             for number, metric in enumerate(items if signal == "metrics" else ()):

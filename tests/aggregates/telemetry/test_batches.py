@@ -225,20 +225,23 @@ def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
     assert first.commands == again.commands
 
 
-def _with_head(head_bytes: int, sessions: int) -> dict[str, Any]:
-    """An export of one record for each session under one resource."""
+def _with_head(head_bytes: int, sessions: int, scopes: int) -> dict[str, Any]:
+    """An export of one record for each session under one resource, one after the other in so many scopes."""
     export = logs(*[claude("api_request", {"session.id": f"s{number}"}) for number in range(sessions)])
     notes = [min(4_000, head_bytes - start) for start in range(0, head_bytes, 4_000)]
     attributes = [{"key": f"note {n}", "value": {"stringValue": "x" * size}} for n, size in enumerate(notes)]
-    export["resourceLogs"][0].setdefault("resource", {}).setdefault("attributes", []).extend(attributes)
+    resource = export["resourceLogs"][0]
+    resource["resource"]["attributes"] += attributes
+    (scope,) = resource["scopeLogs"]
+    resource["scopeLogs"] = [scope | {"logRecords": scope["logRecords"][at::scopes]} for at in range(scopes)]
     return export
 
 
-@each_of([(500, 900, 900), (500, 1_200, 1_000), (160_000, 900, 6)])
+@each_of([(500, 900, 1, 900), (500, 1_200, 1, 1_000), (160_000, 900, 1, 6), (160_000, 900, 90, 6)])
 def test_what_is_stored_of_an_export_grows_with_what_was_sent(
-    head_bytes: int, sessions: int, taken_of_them: int
+    head_bytes: int, sessions: int, scopes: int, taken_of_them: int
 ) -> None:
-    export = _with_head(head_bytes, sessions)
+    export = _with_head(head_bytes, sessions, scopes)
     made = taken(export)
     stored_bytes = sum(len(kept(each)) for each in made.commands)
     assert len(made.commands) == taken_of_them
