@@ -12,8 +12,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from aggregates import retained
-from aggregates.capture import decide as capture
-from aggregates.capture import events as captures
+from aggregates.capture import decide as capture, events as captures
 from aggregates.event import Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.judging import rubric

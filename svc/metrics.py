@@ -19,9 +19,7 @@ from uuid import UUID
 import prometheus_client as prometheus
 import trio
 from eventsourcing.domain import EventSourcingError
-from prometheus_client.core import CounterMetricFamily as Total
-from prometheus_client.core import GaugeMetricFamily as Level
-from prometheus_client.core import Metric
+from prometheus_client.core import CounterMetricFamily as Total, GaugeMetricFamily as Level, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 

@@ -10,8 +10,7 @@ from uuid import UUID
 import structlog
 import trio
 
-from aggregates.audit import TOPICS as AUDITED
-from aggregates.audit import Act, acts
+from aggregates.audit import TOPICS as AUDITED, Act, acts
 from aggregates.capture.events import is_older
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope, Unavailable

@@ -28,8 +28,7 @@ from aggregates.people.acts import CreateDeveloper, CreateOrganization, PeopleAc
 from aggregates.people.directory import Key, Membership
 from aggregates.times import US_PER_SECOND
 from svc.jobs.nodes import alone
-from svc.log.folder import NAME as SECRET_NAME
-from svc.log.folder import SOCKET, forget_running, held, listening_socket, note_running
+from svc.log.folder import NAME as SECRET_NAME, SOCKET, forget_running, held, listening_socket, note_running
 from svc.process import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN, look_seldom, share_heaps, single
 from svc.service import RunningService, open_service
 from svc.settings import Settings, SettingsError, listening_address

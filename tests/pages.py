@@ -20,8 +20,7 @@ from aggregates.capture.events import RecordsCaptured
 from aggregates.decide import TOPICS
 from aggregates.event import Done, Words
 from svc import settings
-from svc.cli import COMMANDS
-from svc.cli import main as svc
+from svc.cli import COMMANDS, main as svc
 from svc.cli.scoring import PARTS, lines_of
 from svc.metrics import Metrics
 from svc.service import open_service

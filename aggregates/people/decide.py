@@ -6,8 +6,7 @@ import msgspec
 
 from aggregates.event import NewEvent, Reason, Refused, Scope
 from aggregates.ids import claim_stream, credential_stream, forget_request_stream, membership_stream
-from aggregates.people import acts
-from aggregates.people import directory as people
+from aggregates.people import acts, directory as people
 from aggregates.people.entry import with_email
 
 PeopleReply = people.Record | Refused  # the record as the decision leaves it, or why it was refused

@@ -11,8 +11,7 @@ from itertools import chain, islice
 import msgspec
 
 from aggregates.event import Digester, Span, packed
-from aggregates.reading import features, readings, statements
-from aggregates.reading import sentences as lexicon
+from aggregates.reading import features, readings, sentences as lexicon, statements
 from aggregates.reading.checks import named_checks
 from aggregates.reading.features import Features
 from aggregates.reading.model import SHIPPED, RubricModel

@@ -9,9 +9,7 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.listener import Listener
-from svc_http.pages import administration, figures, settings, signing
-from svc_http.pages import goals as goal_pages
-from svc_http.pages import reports as report_pages
+from svc_http.pages import administration, figures, goals as goal_pages, reports as report_pages, settings, signing
 from svc_http.pages.door import admit_to_pages, error_page, moved
 from svc_http.pages.words import SAID
 from svc_http.params import Call

@@ -8,8 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope, shaped
-from aggregates.judging import outcome as rules
-from aggregates.judging import rubric as floors
+from aggregates.judging import outcome as rules, rubric as floors
 from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, OutcomeVerdict, kind_of
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic

@@ -17,8 +17,7 @@ from svc import __version__
 from svc.cli import Command
 from svc.cli.asking import Asking
 from svc.cli.common import Shown, json_option, print_json, say, settings_option, working
-from svc.connect import connections
-from svc.connect import review as reviewing
+from svc.connect import connections, review as reviewing
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
 from svc.connect.connections import Server

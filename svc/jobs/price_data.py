@@ -14,8 +14,16 @@ from genai_prices.data import providers
 from genai_prices.data_snapshot import DataSnapshot
 from pydantic import ConfigDict, TypeAdapter
 
-from aggregates.prices.catalog import TEXT_CHARACTERS_MAX, Band, ExactLookup, ListRate, Model, Rate, Rates
-from aggregates.prices.catalog import Provider as Serving
+from aggregates.prices.catalog import (
+    TEXT_CHARACTERS_MAX,
+    Band,
+    ExactLookup,
+    ListRate,
+    Model,
+    Provider as Serving,
+    Rate,
+    Rates,
+)
 from aggregates.times import INSTANT_MIN_US, iso, midnight_us
 
 BEDROCK = "aws"

@@ -18,8 +18,7 @@ from aggregates.event import Done, NewEvent, Refused, Scope, Unavailable, Words
 from aggregates.judging.prompt import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
-from aggregates.reports import decide as backfills
-from aggregates.reports import events
+from aggregates.reports import decide as backfills, events
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports

@@ -19,8 +19,7 @@ import trio
 
 from aggregates.times import US_PER_DAY
 from svc.llm.answers import Answer, Json, NoAnswer, fitting, leaving, schema_document
-from svc.outward import Answer as HttpAnswer
-from svc.outward import TooLarge, asked
+from svc.outward import Answer as HttpAnswer, TooLarge, asked
 from svc.settings import Settings
 from svc.templates import filled, found
 

@@ -31,8 +31,7 @@ from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
 from svc.actors.actors import Clock
 from svc.archive.folder import ARCHIVE, ARCHIVE_MANIFEST, digest_of
-from svc.log.folder import LOCK
-from svc.log.folder import NAME as SECRET_FILE
+from svc.log.folder import LOCK, NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
 from svc.process import KIB_BYTES, MIB_BYTES

@@ -25,9 +25,9 @@ from aggregates.retained import (
     RetainedWords,
     packed_readings,
     retain,
+    retained_observations as stood,
     retained_readings,
 )
-from aggregates.retained import retained_observations as stood
 from aggregates.sub_sessions.sub_session import EditTitle
 from aggregates.telemetry import otlp
 from aggregates.turns.turn import Observation, ToolUse, observe

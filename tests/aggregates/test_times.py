@@ -5,8 +5,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates import times
 from aggregates.times import Dates, Pair, Period, Window, iso, parse_instant

@@ -6,8 +6,7 @@ from random import Random
 from typing import Any
 
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.event import Refused
 from aggregates.prices.catalog import PublishCatalog

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec import inspect
 
 from aggregates.capture.events import MetricsCaptured

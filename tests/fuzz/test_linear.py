@@ -9,8 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.reading.prompt_text import prompt_opening, split_pasted
 from aggregates.records.tools import changed_lines

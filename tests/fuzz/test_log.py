@@ -8,8 +8,7 @@ from uuid import UUID, uuid5
 import pytest
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import StoredEvent
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.event import Event, NewEvent
 from svc.log import codec

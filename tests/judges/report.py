@@ -37,8 +37,7 @@ from tests.judges.measures import (
     share_text,
     worst_misses,
 )
-from tests.judges.train import Item as TrainingItem
-from tests.judges.train import items_of, trained_without, unseen
+from tests.judges.train import Item as TrainingItem, items_of, trained_without, unseen
 from tests.judges.train_arcs import train_boundary, unseen_verdicts
 
 

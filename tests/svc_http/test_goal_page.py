@@ -6,14 +6,12 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.ids import sign_in_stream
 from projections.sub_sessions.detail import used
 from projections.sub_sessions.turns import GoalTurns, ToolCall, ToolOutcome, TurnMarks
-from svc_http.pages import charts
-from svc_http.pages import goals as goal_page
+from svc_http.pages import charts, goals as goal_page
 from svc_http.pages.markdown import Shown, excerpt, rendered
 from svc_http.routes.people import digest_of
 from tests.support.basics import ANA_SCOPE, NOW_US

@@ -15,8 +15,7 @@ from svc_http.routes.people import digest_of
 from tests.support.basics import ACME, ANA_SCOPE, BEN, NOW_US
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.tables import each_of
-from tests.svc_http.browsing import ANAS, BENS, OPERATORS, core, press, signs_in, words, words_of
-from tests.svc_http.browsing import works as reaches
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, core, press, signs_in, words, words_of, works as reaches
 from tests.svc_http.house import Caller, House, bearer
 
 

@@ -14,8 +14,7 @@ from svc_http.records import Asked, asked_of, span_of
 from tests.support.basics import ANA_SCOPE, NOW_US
 from tests.support.facts import DAY
 from tests.support.tables import beside
-from tests.svc_http.browsing import ANAS, signs_in, words_of
-from tests.svc_http.browsing import works as reaches
+from tests.svc_http.browsing import ANAS, signs_in, words_of, works as reaches
 from tests.svc_http.house import Caller, House
 
 TODAY, OLDEST = date(2026, 8, 1), date(2024, 2, 10)

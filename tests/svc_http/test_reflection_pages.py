@@ -20,8 +20,7 @@ from svc_http.pages.words import HABITS
 from tests.projections.scores.test_throttle import failed
 from tests.support.basics import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
-from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
-from tests.svc_http.browsing import works as one_goal
+from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of, works as one_goal
 from tests.svc_http.house import Caller, House, bearer
 from tests.svc_http.workshop import Workshop
 

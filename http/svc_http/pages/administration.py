@@ -13,8 +13,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act, within
 from aggregates.event import Scope, Unavailable
-from aggregates.people import acts
-from aggregates.people import directory as records
+from aggregates.people import acts, directory as records
 from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import Form, HttpError, found

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from aggregates.judging.prompt import UNSURE, how_to_earn, judge_prompt, rubric_evidence
 from aggregates.judging.rubric import joined_prompts, standings, unit_turns

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.event import NewEvent, Reason, Scope
 from aggregates.ids import link_stream, membership_stream, sign_in_stream

@@ -9,8 +9,7 @@ import pytest
 
 from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
-from aggregates.people import acts, entry
-from aggregates.people import directory as records
+from aggregates.people import acts, directory as records, entry
 from aggregates.people.decide import decide_people
 from aggregates.people.directory import Directory
 from aggregates.times import iso

@@ -5,8 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from aggregates.capture.events import CapturePrompt, CaptureResponse, PromptAnswered, ResponseContent
 from aggregates.decide import StreamState, decide, evolve

@@ -8,8 +8,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.reading import verdicts
 from aggregates.reading.checks import _SAID

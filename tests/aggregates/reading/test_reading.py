@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX

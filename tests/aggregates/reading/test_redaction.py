@@ -10,8 +10,7 @@ from pathlib import Path
 from uuid import uuid5
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.event import Redacted
 from aggregates.reading import redaction

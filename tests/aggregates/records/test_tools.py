@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from aggregates.records.shell import COMMAND_CHARACTERS_MAX, ShellReading, read_command

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.judging.rubric import standings
 from aggregates.reading.verdicts import (
@@ -18,13 +17,13 @@ from aggregates.reading.verdicts import (
     applicable,
     as_said,
     expected_score,
+    given as given_class,
     in_words,
     kind_of,
     kind_told,
     said_rubric,
     score_steps,
 )
-from aggregates.reading.verdicts import given as given_class
 from aggregates.scores.grades import Estimate, estimate, spread, whole_counts
 from aggregates.scores.prompt_grade import grade_text
 from tests.support.tables import beside, table

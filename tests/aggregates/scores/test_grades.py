@@ -6,8 +6,7 @@ from itertools import pairwise
 from math import nextafter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 from aggregates.scores.grades import (

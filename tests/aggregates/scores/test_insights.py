@@ -1,8 +1,7 @@
 """The rules behind the insights: sessions at once, friction, a word for every kind of trouble, and what pays."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.judging import outcome
 from aggregates.judging.outcome import leading_against

@@ -3,8 +3,7 @@
 from math import ceil
 from uuid import UUID, uuid5
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 

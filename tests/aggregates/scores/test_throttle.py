@@ -4,8 +4,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from aggregates.scores.throttle import (
     ApiRequest,

@@ -20,8 +20,18 @@ from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
 from tests.support.basics import named
-from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
-from tests.support.stages import judged as answered
+from tests.support.stages import (
+    DIGESTER,
+    HOUR,
+    MINUTE,
+    arc_of,
+    judged as answered,
+    prompt,
+    turn_at,
+    usage,
+    uuid,
+    worked,
+)
 from tests.support.tables import beside, table
 
 ASKED = prompt("no own words", words="a")

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from aggregates.capture.events import MetricsCaptured, RecordsCaptured, Telemetry
 from aggregates.reading.redaction import redact

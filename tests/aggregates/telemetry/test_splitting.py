@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Levels, NoOtlp, Signal, split
 from aggregates.telemetry.export import RECORD_BYTES_MAX, Export

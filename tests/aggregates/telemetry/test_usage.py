@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.telemetry.draft import beside, cache_writes, inside, terms
 from aggregates.telemetry.otlp import count, rounded, usd_nano

@@ -7,8 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.decide import TimePassed
 from aggregates.event import Scope

@@ -5,8 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import UNIT_CHARACTERS_MAX

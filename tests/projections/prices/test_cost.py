@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aggregates.times import INSTANT_MAX_US, Window
-from projections import CostBy
-from projections import cost as read
+from projections import CostBy, cost as read
 from projections.cost import Cost, CostParts, CostQuery, CostSums, cost, costs
 from projections.reader import Reader
 from tests.support.facts import ADD, ANA, BEN, FIX, MONDAY, Log, project, reader

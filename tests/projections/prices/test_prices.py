@@ -4,8 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec.structs import replace
 
 from aggregates.prices.catalog import CatalogPublished

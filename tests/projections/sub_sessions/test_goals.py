@@ -12,8 +12,7 @@ from projections import Sort
 from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader
 from projections.scores.score import newest_at
-from projections.sub_sessions import detail, turns
-from projections.sub_sessions import goals as listing_of
+from projections.sub_sessions import detail, goals as listing_of, turns
 from projections.sub_sessions.detail import FileShown
 from projections.sub_sessions.goals import Cursor, Goals
 from projections.sub_sessions.rows import begun_by, find, resolve

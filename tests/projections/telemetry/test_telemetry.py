@@ -14,8 +14,7 @@ from aggregates.telemetry.envelope import Signal
 from aggregates.times import SLOT_US, Window, parse_instant
 from projections.reader import Reader
 from projections.scores.score import Breakdown
-from projections.telemetry import records as telemetry
-from projections.telemetry import usage
+from projections.telemetry import records as telemetry, usage
 from projections.telemetry.records import LogRow, Page
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans

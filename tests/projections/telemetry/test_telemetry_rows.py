@@ -4,8 +4,7 @@ import sqlite3
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from aggregates.telemetry.envelope import Signal
 from aggregates.turns.turn import ModelUsage, Work

@@ -9,8 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.rows import COLUMNS

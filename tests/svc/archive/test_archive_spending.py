@@ -12,8 +12,7 @@ import duckdb
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from structlog.testing import capture_logs
 
 from aggregates.event import Unavailable

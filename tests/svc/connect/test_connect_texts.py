@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from svc.connect import changes as switched
 from svc.connect.changes import Append, Change, Document, EnvText, JsonText, Put, Refused, TomlText

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import cut

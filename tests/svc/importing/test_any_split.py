@@ -14,8 +14,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from zoneinfo import ZoneInfo
 
 import trio
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 from msgspec import structs
 
 from aggregates.capture.events import CapturePrompt, CaptureResponse, ResponseContent

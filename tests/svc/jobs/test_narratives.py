@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS

@@ -13,8 +13,7 @@ import pytest
 import trio
 
 from svc.jobs.questions import JUDGE_VERSION
-from svc.llm import answers
-from svc.llm import client as bounds
+from svc.llm import answers, client as bounds
 from svc.llm.answers import Json, NoAnswer, leaving
 from svc.llm.client import ANSWER_TOKENS_MAX, Budget, Gateway
 from svc.settings import Settings

@@ -15,8 +15,7 @@ import msgpack
 import msgspec
 import pytest
 from eventsourcing.persistence import Notification
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from msgspec import inspect
 
 from aggregates.decide import TOPICS, UPCASTS, TimePassed

@@ -7,8 +7,7 @@ import pytest
 import trio
 import trio.testing
 from eventsourcing.persistence import OperationalError, StoredEvent
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from aggregates.event import NewEvent
 from aggregates.telemetry.batches import PART_BYTES_MAX

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from aggregates.event import Mendable
 from aggregates.reading.verdicts import BOOLEANS
-from svc import __main__ as entry
-from svc import cli
+from svc import __main__ as entry, cli
 from svc.cli import main, sentences
 from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE

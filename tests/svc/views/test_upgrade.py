@@ -19,8 +19,7 @@ from aggregates.turns.turn import CapturedResponse, Observation, observe
 from aggregates.turns.turns import Capture
 from projections.apply import bookmark, derive_later
 from svc.log.opening import open_log
-from svc.views import replay as rebuilding
-from svc.views import views
+from svc.views import replay as rebuilding, views
 from svc.views.projector import BuildProgress
 from svc.views.views import POINTER, READ_BY, RULES_VERSION, ViewsWriter, current_file, new_file, open_writer, rules_of
 from tests.support.household import Household, household, rebuilt, tables_of, worked_by_two

@@ -13,8 +13,7 @@ import pytest
 from tests.golden.folder import differences
 from tests.support import otlp
 from tests.support.basics import ANA_SCOPE, NOW_US
-from tests.support.described import described as document
-from tests.support.described import faults, shapes
+from tests.support.described import described as document, faults, shapes
 from tests.support.facts import DAY, HOUR, SECOND
 from tests.svc_http.browsing import CORE, core
 from tests.svc_http.house import Answer, Caller, House, prompt
