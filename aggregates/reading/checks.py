@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, dropwhile
 
-from aggregates.reading.sentences import CHECK_KINDS, LISTS, held, patterns
+from aggregates.reading.sentences import CHECK_KINDS, HELD, LISTS, held, patterns
 
 _CLAUSES = re.compile(r"(?>(?:[^.!?;\n。]+|[.!?;](?!\s|$))+)")
 _PARTS, _AT = re.compile(r"[a-z0-9]+"), re.compile(r"::|[#:]\d")
@@ -42,7 +42,7 @@ def _named(clause: str) -> list[str]:
     if not names:
         special = [next(filter(None, found.groups())) for found in _found("special", clause)]
         names = [_KIND_OF.get(each, each) for each in (*places, *special)]
-    return names or [kind for kind in _PLAIN if kind in _SAID and [*_found(kind, clause)]]
+    return names or [kind for kind in _PLAIN if kind in HELD and held(clause, kind) and _SAID[kind].search(clause)]
 
 
 def check_names(words: Sequence[str], *, run: bool = False, check: bool = True) -> list[str]:

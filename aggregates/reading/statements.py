@@ -18,14 +18,15 @@ Saying = tuple[frozenset[str], re.Pattern[str]]
 class Sayings:
     def __init__(self, patterns: Iterable[Saying]) -> None:
         self.patterns = tuple(patterns)
-        self._words = frozenset[str]().union(*(words for words, _ in self.patterns))
-        self._of_ascii = frozenset(filter(str.isascii, self._words))
+        self._words = tuple(frozenset[str]().union(*(words for words, _ in self.patterns)))
+        self._of_ascii = tuple(filter(str.isascii, self._words))
+        self._of_two = {word for word in self._words if " " in word}
 
-    def asked_of(self, text: str) -> list[Saying]:
-        """Those to be asked of parts of the text, with the words in it, and any two words: fillers go there."""
+    def asked_of(self, text: str, *, altered: bool = False) -> list[Saying]:
+        """Those to be asked of parts of the text, with the words in it; of `altered` parts also with any two words."""
         here = {word for word in (self._of_ascii if text.isascii() else self._words) if word in text}
-        asked = [each for each in self.patterns if not here.isdisjoint(each[0])] if here else []
-        return [(frozenset([word for word in words if word in here or " " in word]), each) for words, each in asked]
+        kept = here | self._of_two if altered else here
+        return [(words & kept, pattern) for words, pattern in self.patterns if not here.isdisjoint(words)]
 
 
 def sayings(group: str) -> Sayings:
@@ -61,10 +62,12 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
     if held(text, "no") and _SAYS["no"].fullmatch(text.strip(" .!,")):
         return "fails"
     shortly = len(own) <= _SHORT_CHARS and not (_SAYS["wishes"].search(text) or _DOING & {*text.split()[:_FIRST_WORDS]})
-    fails = (_SHORTLY if shortly else _WORKS_NOT).asked_of(text)
-    works = _WORKS.asked_of(text) if len(own) <= _SAID_CHARS_MAX else []
+    likens = "like" in text or "^^" in text or not text.isascii()
+    altered = likens or " ".join(text.split()) != text
+    fails = (_SHORTLY if shortly else _WORKS_NOT).asked_of(text, altered=altered)
+    works = _WORKS.asked_of(text, altered=altered) if len(own) <= _SAID_CHARS_MAX else []
     said: Literal["works", "fails"] | None = None
-    only_if, likens = False, "like" in text or "^^" in text or not text.isascii()
+    only_if = False
     for clause, end in _SAYS["clauses"].findall(text) if works or fails else ():
         line = " ".join((_SAYS["like"].sub(" ", clause) if likens else clause).split())
         if said == "works" and _SAYS["but"].match(clause):
@@ -76,7 +79,8 @@ def said_of_the_work(own: str) -> Literal["works", "fails"] | None:
         elif _SAYS["when"].match(clause):
             only_if = end.startswith(",")
         elif any(not _SAYS["asks"].search(line, 0, found.end()) for found in told(fails, line)):
-            said, works = "fails", _WORKS.asked_of(text)  # of longer words it only takes back what fails
+            # Of longer words it only takes back what fails.
+            said, works = "fails", _WORKS.asked_of(text, altered=altered)
         elif _works(line, works):
             said = "works"
     return said if said == "fails" or len(own) <= _SAID_CHARS_MAX else None
