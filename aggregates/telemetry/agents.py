@@ -79,8 +79,8 @@ def _claude_tool(event: SourceEvent) -> list[RecordDraft]:
         whole = told.get("full_command") or told.get("command")
         command = bounded_command(whole) if isinstance(whole, str) and whole else known.command
         known = replace(known, command=command or ("git commit" if told.get("git_commit_id") else None))
-    told = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
-    said = {key: value for key, value in told.items() if value is not None}
+    ended = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    said = {key: value for key, value in ended.items() if value is not None}
     outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
     told = event.told(call_id="tool_use_id", duration_ms="duration_ms")
     return event.tool(tool, outcome, known, sidechain=event.sidechain, **told)

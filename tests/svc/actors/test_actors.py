@@ -1,10 +1,14 @@
 """Actors decide, append, adopt and reply; nobody else writes, and nothing acknowledged is lost or doubled."""
 
+import sqlite3
 import threading
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+import structlog
 import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 from msgspec.structs import asdict
@@ -19,9 +23,9 @@ from aggregates.capture.events import (
     SessionClaimed,
 )
 from aggregates.decide import AnyCommand
-from aggregates.event import Command, Decision, Done, NewEvent, Reason, Refused, Scope
+from aggregates.event import Command, Decision, Done, Mendable, NewEvent, Reason, Refused, Scope
 from aggregates.ids import prompt_stream
-from aggregates.people.acts import CreateOrganization
+from aggregates.people.acts import ChangeMembership, CreateOrganization, StartMembership
 from aggregates.people.directory import Organization
 from aggregates.people.entry import Budgets
 from svc.actors.actors import (
@@ -34,13 +38,21 @@ from svc.actors.actors import (
     Actors,
 )
 from svc.actors.administration import Administration
-from svc.log.codec import Codec
+from svc.log.codec import Codec, CorruptEvent
 from svc.log.journal import JOURNAL_PROBE_INTERVAL_S, Busy, Journal
+from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import Vault
+from svc.log.vault import FileKeys, Vault
+from svc.maintenance.verify import verify
+from svc.process import Place
+from svc.service import open_service
+from svc.serving import initialize
+from svc.settings import Settings
 from svc_http import ports as lane
 from tests.support.basics import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store, why
 from tests.support.facts import ANA, BEN
+from tests.support.household import damage, household, no_progress
+from tests.svc.test_service import TEXT
 
 EVENT = UUID(int=7)
 
@@ -316,3 +328,58 @@ async def test_a_new_command_is_decided_by_what_is_there(
     monkeypatch.setattr("svc.actors.actors.touched_streams", lambda _command: (stream,))
     monkeypatch.setattr("svc.actors.actors.decide", lambda _, known, _context: Decision((), Done(stream in known)))
     assert await house.actors.send(Command(**asdict(ANA))) == Done(True)  # type: ignore[arg-type]
+
+
+def spoil(var: Path, column: str, position: int) -> None:
+    with closing(sqlite3.connect(var / EVENTS_FILE)) as db, db:
+        db.execute(f"UPDATE stored_events SET {column} WHERE rowid = {position}")
+
+
+async def test_a_corrupt_prompt_is_named_to_who_answers_it_and_takes_no_other_capture_along(tmp_path: Path) -> None:
+    async with household(tmp_path) as house:
+        prompt_id = await house.prompt(TEXT)
+    position = damage(tmp_path, "topic = 'prompt.captured'")
+    async with household(tmp_path) as house, trio.open_nursery() as nursery:
+        nursery.start_soon(house.prompt, TEXT, None, "s2")
+        answer = ResponseContent(response_text="done")
+        response = CaptureResponse(**asdict(house.owner), prompt_id=prompt_id, content=answer)
+        with pytest.raises(CorruptEvent, match=f"position {position} "):
+            await house.service.send(response)
+
+
+@pytest.mark.parametrize("damaged", ["state = x''", "originator_id = 'abababababababababababababababab'"])
+async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about(tmp_path: Path, damaged: str) -> None:
+    """Nobody else. Once it is said which, also where it stands as if about another; they may be taken in again."""
+    async with household(tmp_path) as house:
+        (_, told) = house.service.store.read_topics([StartMembership.TOPIC])
+        await house.service.administer(ChangeMembership(membership_id=told.stream_id, role="lead"))
+    spoil(tmp_path, damaged, position := told.position)
+    for is_in in (False, True):
+        with structlog.testing.capture_logs() as logs:
+            async with open_service(Settings(var=str(tmp_path))) as service:
+                members = [service.directory.membership(scope) is not None for scope in (house.owner, house.other)]
+                assert members == [True, is_in]
+                await service.administer(StartMembership(**asdict(house.other)))
+                assert service.directory.membership(house.other) is not None
+        (reason,) = [line["reason"] for line in logs if "event about people" in line["event"]]
+        assert f"position {position} (stream " in reason
+
+
+@pytest.mark.parametrize("damaged", ["originator_version = 7", "originator_id = 'no id'"])
+async def test_a_start_that_cannot_tell_whom_an_event_is_about_ends_and_says_what_to_do(
+    tmp_path: Path, damaged: str
+) -> None:
+    settings = Settings(var=str(tmp_path))
+    async with open_service(settings) as service:
+        await initialize(service, tmp_path)
+        (position,) = [each.position for each in service.store.read_topics([StartMembership.TOPIC])]
+    damage(tmp_path, "topic = 'credential.issued'")
+    async with open_service(settings) as service:
+        assert await initialize(service, tmp_path) is None, "a key was issued, though it is lost"
+    spoil(tmp_path, damaged, position)
+    with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
+        async with open_service(settings):
+            pass
+    FileKeys(tmp_path / "keys").list_made([uuid4()])
+    assert {each.part for each in (await verify(Place(tmp_path), no_progress)).findings} >= {"log", "keys"}
+    assert issubclass(CorruptEvent, Mendable), "shown as one sentence"

@@ -12,10 +12,8 @@ import pytest
 import structlog
 import trio
 
-from aggregates.capture.events import CaptureResponse, ResponseContent
 from aggregates.event import Mendable, NewEvent, Scope, Unavailable
 from aggregates.ids import retained_stream
-from aggregates.people.acts import ChangeMembership, StartMembership
 from aggregates.people.directory import Stay
 from aggregates.retained import FORM, ReadingsRetained, RetainedReading, packed_readings
 from aggregates.times import Window
@@ -23,17 +21,10 @@ from projections.apply import bookmark
 from projections.prices import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
-from svc.log.codec import CorruptEvent
 from svc.log.journal import Journal
 from svc.log.opening import open_log
-from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
-from svc.log.vault import FileKeys
-from svc.maintenance.verify import verify
 from svc.process import Place
-from svc.service import open_service
-from svc.serving import initialize
-from svc.settings import Settings
 from svc.views import replay as rebuilding
 from svc.views.projector import Projector, ReadPool
 from svc.views.replay import Progress, Rebuilding, nameless
@@ -50,7 +41,7 @@ from svc.views.views import (
     remove_others,
     serving_file,
 )
-from tests.support.household import NOW_US, Household, damage, household, no_progress
+from tests.support.household import NOW_US, Household, damage
 from tests.svc.test_service import TEXT, house, rows, ticker
 
 __all__ = ["house"]
@@ -65,11 +56,6 @@ def shatter(path: Path, table: str) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xa5" * size)
-
-
-def spoil(var: Path, column: str, position: int) -> None:
-    with closing(sqlite3.connect(var / EVENTS_FILE)) as db, db:
-        db.execute(f"UPDATE stored_events SET {column} WHERE rowid = {position}")
 
 
 def views_of(house: Household) -> Path:
@@ -242,56 +228,6 @@ async def test_a_corrupt_event_is_named_to_whoever_needs_it(house: Household) ->
     assert line["position"] == position
     for word in (f"position {position} (stream ", "svc verify", "restore"):
         assert word in line["reason"]
-
-
-async def test_a_corrupt_prompt_is_named_to_who_answers_it_and_takes_no_other_capture_along(tmp_path: Path) -> None:
-    async with household(tmp_path) as house:
-        prompt_id = await house.prompt(TEXT)
-    position = damage(tmp_path, "topic = 'prompt.captured'")
-    async with household(tmp_path) as house, trio.open_nursery() as nursery:
-        nursery.start_soon(house.prompt, TEXT, None, "s2")
-        answer = ResponseContent(response_text="done")
-        response = CaptureResponse(**msgspec.structs.asdict(house.owner), prompt_id=prompt_id, content=answer)
-        with pytest.raises(CorruptEvent, match=f"position {position} "):
-            await house.service.send(response)
-
-
-@pytest.mark.parametrize("damaged", ["state = x''", "originator_id = 'abababababababababababababababab'"])
-async def test_a_corrupt_event_about_people_shuts_out_whom_it_is_about(tmp_path: Path, damaged: str) -> None:
-    """Nobody else. Once it is said which, also where it stands as if about another; they may be taken in again."""
-    async with household(tmp_path) as house:
-        (_, told) = house.service.store.read_topics([StartMembership.TOPIC])
-        await house.service.administer(ChangeMembership(membership_id=told.stream_id, role="lead"))
-    spoil(tmp_path, damaged, position := told.position)
-    for is_in in (False, True):
-        with structlog.testing.capture_logs() as logs:
-            async with open_service(Settings(var=str(tmp_path))) as service:
-                members = [service.directory.membership(scope) is not None for scope in (house.owner, house.other)]
-                assert members == [True, is_in]
-                await service.administer(StartMembership(**msgspec.structs.asdict(house.other)))
-                assert service.directory.membership(house.other) is not None
-        (reason,) = [line["reason"] for line in logs if "event about people" in line["event"]]
-        assert f"position {position} (stream " in reason
-
-
-@pytest.mark.parametrize("damaged", ["originator_version = 7", "originator_id = 'no id'"])
-async def test_a_start_that_cannot_tell_whom_an_event_is_about_ends_and_says_what_to_do(
-    tmp_path: Path, damaged: str
-) -> None:
-    settings = Settings(var=str(tmp_path))
-    async with open_service(settings) as service:
-        await initialize(service, tmp_path)
-        (position,) = [each.position for each in service.store.read_topics([StartMembership.TOPIC])]
-    damage(tmp_path, "topic = 'credential.issued'")
-    async with open_service(settings) as service:
-        assert await initialize(service, tmp_path) is None, "a key was issued, though it is lost"
-    spoil(tmp_path, damaged, position)
-    with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):
-        async with open_service(settings):
-            pass
-    FileKeys(tmp_path / "keys").list_made([uuid4()])
-    assert {each.part for each in (await verify(Place(tmp_path), no_progress)).findings} >= {"log", "keys"}
-    assert issubclass(CorruptEvent, Mendable), "shown as one sentence"
 
 
 def test_damaged_readings_of_deleted_texts_hide_none_that_stand_behind_them(tmp_path: Path) -> None:
